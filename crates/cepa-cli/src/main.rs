@@ -1,0 +1,2 @@
+//! The `cepa` command.
+fn main() {}
