@@ -1,2 +1,53 @@
-//! Developer commands.
-fn main() {}
+//! Developer commands of cepa: `cargo xtask test`, `peers`, `check-layers`, `contracts`.
+
+mod budgets;
+mod contracts;
+mod hygiene;
+mod layers;
+mod licences;
+mod peers;
+mod pins;
+mod report;
+mod run;
+mod suite;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test [--no-peers]   everything: format, clippy, layers, contracts, all tests, real peers
+  peers [NAME...]     only the checks against programs that nobody here wrote:
+                      golden-openai golden-anthropic aimock-openai aimock-anthropic llamacpp
+  check-layers        crate edges, dependency budgets, licences, file sizes, machine paths
+  contracts [--write] which test pins which line of docs/contracts.md; --write renews
+                      docs/contract-tests.md
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["test"] => return suite::test(suite::Peers::Run),
+        ["test", "--no-peers"] => return suite::test(suite::Peers::Leave),
+        ["peers", names @ ..] => return suite::peers(names),
+        ["check-layers"] => layers::command(),
+        ["contracts"] => contracts::command(contracts::Mode::Check),
+        ["contracts", "--write"] => contracts::command(contracts::Mode::Write),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Checks against programs that nobody here wrote. The scripts that start and drive them are in `peers/`.
+
+mod install;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::report::Report;
+use crate::run;
+
+/// One check: what it needs on this machine, and the script that does it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Check {
+    pub(crate) name: &'static str,
+    /// Parts of `peers/versions.json`; the first is the environment whose Python runs the script.
+    parts: &'static [&'static str],
+    script: &'static str,
+    feed: Feed,
+}
+
+/// What a script gets on its command line.
+#[derive(Debug, Clone, Copy)]
+enum Feed {
+    /// The golden request bodies of a wire.
+    Requests(&'static str),
+    /// Our binary, the peers' folder, and these words.
+    Binary(&'static [&'static str]),
+}
+
+/// Every check, cheapest first.
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        name: "golden-openai",
+        parts: &["validate"],
+        script: "validate_openai.py",
+        feed: Feed::Requests("openai_chat"),
+    },
+    Check {
+        name: "golden-anthropic",
+        parts: &["validate"],
+        script: "validate_anthropic.py",
+        feed: Feed::Requests("anthropic"),
+    },
+    Check {
+        name: "aimock-openai",
+        parts: &["node", "aimock"],
+        script: "drive_aimock.py",
+        feed: Feed::Binary(&["openai"]),
+    },
+    Check {
+        name: "aimock-anthropic",
+        parts: &["node", "aimock"],
+        script: "drive_aimock.py",
+        feed: Feed::Binary(&["anthropic"]),
+    },
+    Check { name: "llamacpp", parts: &["llama"], script: "drive_llamacpp.py", feed: Feed::Binary(&[]) },
+];
+
+const GOLDEN: &str = "crates/cepa-testkit/tests/golden/requests";
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+
+/// Fetches what the checks need, builds our binary if one drives it, and runs them.
+pub(crate) fn steps(report: &mut Report, checks: &[Check]) {
+    const FETCH: &str = "fetch peers";
+    const BUILD: &str = "build cepa";
+    let parts = checks.iter().flat_map(|check| check.parts);
+    let home = report.step(FETCH, || install::parts(parts.copied()));
+    let drives = |check: &Check| matches!(check.feed, Feed::Binary(_));
+    let cepa = if checks.iter().any(drives) { report.step(BUILD, build) } else { None };
+    for check in checks {
+        let name = format!("peer {}", check.name);
+        match (&home, check.feed, &cepa) {
+            (None, ..) => report.not_run(&name, FETCH),
+            (_, Feed::Binary(_), None) => report.not_run(&name, BUILD),
+            (Some(home), Feed::Binary(words), Some(cepa)) => {
+                let mut args: Vec<OsString> = vec!["--cepa".into(), cepa.into(), "--peers".into(), home.into()];
+                args.extend(words.iter().map(OsString::from));
+                report.step(&name, || script(check, home, &args));
+            }
+            (Some(home), Feed::Requests(folder), _) => {
+                report.step(&name, || script(check, home, &requests(folder)?));
+            }
+        }
+    }
+}
+
+fn script(check: &Check, home: &Path, args: &[OsString]) -> Result<()> {
+    let environment = check.parts.first().context("a check without parts")?;
+    let mut command = run::command(install::python(home, environment))?;
+    command.arg(run::root()?.join("peers").join(check.script)).args(args);
+    run::shown(&mut command, LIMIT)
+}
+
+/// The golden request bodies of one wire, in order of name. None is an error: then nothing would be checked.
+fn requests(folder: &str) -> Result<Vec<OsString>> {
+    let place = format!("{GOLDEN}/{folder}");
+    let entries = std::fs::read_dir(run::root()?.join(&place)).with_context(|| place.clone())?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "json") {
+            files.push(path.into_os_string());
+        }
+    }
+    if files.is_empty() {
+        bail!("{place} has no golden request");
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn build() -> Result<PathBuf> {
+    run::shown(&mut run::cargo(&["build", "--locked", "--package", "cepa-cli"])?, LIMIT)?;
+    let text = run::capture(&mut run::cargo(&["metadata", "--format-version", "1", "--no-deps"])?)?;
+    let metadata: serde_json::Value = serde_json::from_str(&text)?;
+    let target = metadata
+        .get("target_directory")
+        .and_then(serde_json::Value::as_str)
+        .context("no target_directory in cargo metadata")?;
+    Ok(Path::new(target).join("debug").join(format!("cepa{}", std::env::consts::EXE_SUFFIX)))
+}
