@@ -52,6 +52,31 @@ pub enum ErrorKind {
     InvalidTool,
     /// A setting is not usable.
     InvalidConfig,
+    /// A tool's body failed; see [`Error::tool_failure`].
+    Tool,
+}
+
+/// Whose fault a tool's failure is, and so who hears of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ToolFailure {
+    /// The call made no sense: the model is told and can do better.
+    #[default]
+    Semantic,
+    /// The same call may succeed in a moment: tried again if the tool is idempotent.
+    Transient,
+    /// Something a person must repair (credentials, disk, a host that is down).
+    Environment,
+}
+
+impl ToolFailure {
+    /// The word in JSON and logs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Semantic => "semantic",
+            Self::Transient => "transient",
+            Self::Environment => "environment",
+        }
+    }
 }
 
 impl ErrorKind {
@@ -81,6 +106,7 @@ impl ErrorKind {
             Self::InvalidInput => "invalid_input",
             Self::InvalidTool => "invalid_tool",
             Self::InvalidConfig => "invalid_config",
+            Self::Tool => "tool",
         }
     }
 
@@ -127,6 +153,7 @@ struct Details {
     request_id: Option<String>,
     retry_after: Option<Duration>,
     partial_text: Option<String>,
+    tool_failure: Option<ToolFailure>,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -143,6 +170,7 @@ impl Error {
             request_id: None,
             retry_after: None,
             partial_text: None,
+            tool_failure: None,
             source: None,
         }))
     }
@@ -182,6 +210,19 @@ impl Error {
     /// The text received before a stream failed.
     pub fn partial_text(&self) -> Option<&str> {
         self.0.partial_text.as_deref()
+    }
+
+    /// The class of a tool's failure.
+    pub fn tool_failure(&self) -> Option<ToolFailure> {
+        self.0.tool_failure
+    }
+
+    /// The failure of a tool's body.
+    pub fn tool(failure: ToolFailure, message: impl Into<Cow<'static, str>>) -> Self {
+        let mut error = Self::new(ErrorKind::Tool, message);
+        error.0.retryable = failure == ToolFailure::Transient;
+        error.0.tool_failure = Some(failure);
+        error
     }
 
     /// Overrides whether trying again may help.

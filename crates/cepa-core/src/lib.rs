@@ -2,6 +2,37 @@
 //!
 //! No I/O, no timers, no database: everything here is data and the rules that hold for it.
 
+mod args;
+mod chat;
+mod context;
+mod encoded;
 mod error;
+mod history;
+mod json;
+mod kernel;
+mod message;
+mod message_json;
+mod onion;
+pub mod pairing;
+mod part;
+mod schema;
+mod tool;
+mod tool_set;
 
-pub use error::{Error, ErrorKind};
+pub use args::Args;
+pub use chat::{Chat, ChatEvent, ChatModel, ChatOptions, ChatRequest, ChatResponse, EventSink, Thinking, ToolChoice};
+pub use context::{CONVERSATION_ID, ToolContext, Writes};
+pub use encoded::{EncodedSlot, WireKey};
+pub use error::{Error, ErrorKind, ToolFailure};
+pub use history::{Entry, History};
+pub use json::{Extra, RawJson};
+pub use kernel::{Kernel, KernelBuilder};
+pub use message::{
+    AssistantMessage, FinishReason, Message, Origin, Replay, Role, SystemMessage, ToolCall, ToolMessage, ToolStatus,
+    Usage, UserMessage,
+};
+pub use onion::{BoxFuture, Chain, Filter, FilterInfo, FnFilter, Next, Stage, StageResult};
+pub use part::{Content, Media, Part, Source};
+pub use tokio_util::sync::CancellationToken;
+pub use tool::{Tool, ToolBody, ToolError, ToolFlags, ToolOutput, ToolRequest, ToolResponse, ToolSpec};
+pub use tool_set::ToolSet;

@@ -1,0 +1,49 @@
+//! Wires: what a provider's requests and responses look like. Pure functions and a fold, no I/O.
+
+use bytes::Bytes;
+use cepa_core::{ChatRequest, ChatResponse, Error, EventSink};
+
+use crate::sse::SseEvent;
+
+/// One provider's format, for one model at one endpoint.
+pub trait Dialect: Send + Sync + 'static {
+    /// Folds the events of a stream into a response.
+    type Accumulator: Accumulator;
+
+    /// The request's body as pieces of JSON, to be sent one after another.
+    /// It asks for a stream if [`ChatRequest::events`] wants events.
+    ///
+    /// # Errors
+    /// `invalid_input` or `invalid_config` for what this provider cannot take; nothing is dropped silently.
+    fn encode(&self, request: &ChatRequest) -> Result<Vec<Bytes>, Error>;
+
+    /// The body of a successful answer.
+    ///
+    /// # Errors
+    /// `decode`, or what an error object inside the body says.
+    fn decode(&self, body: &[u8]) -> Result<ChatResponse, Error>;
+
+    /// The start of a fold.
+    fn accumulator(&self) -> Self::Accumulator;
+}
+
+/// The fold of a stream. Emits each event as it becomes known.
+pub trait Accumulator: Send {
+    /// Takes one event.
+    ///
+    /// # Errors
+    /// `decode`, or what an error object inside the stream says, with the text so far.
+    fn event(&mut self, event: SseEvent, sink: &EventSink) -> Result<(), Error>;
+
+    /// Whether the terminal event was seen: what follows need not be waited for.
+    fn is_done(&self) -> bool;
+
+    /// The text so far, to be kept with an error.
+    fn partial_text(&self) -> &str;
+
+    /// The response, at the end of the stream.
+    ///
+    /// # Errors
+    /// `truncated` if the terminal event is missing.
+    fn finish(self, sink: &EventSink) -> Result<ChatResponse, Error>;
+}
