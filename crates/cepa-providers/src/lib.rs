@@ -1,1 +1,5 @@
-//! cepa-providers
+//! Model providers of cepa: the wires, and what carries them (HTTP, server-sent events, retries, keys).
+
+pub mod classify;
+pub mod secret;
+pub mod sse;

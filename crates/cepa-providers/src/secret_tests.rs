@@ -1,0 +1,59 @@
+//! A key is usable or refused with a reason, and never shown.
+
+use super::*;
+
+const KEY: &str = "sk-test-0123456789";
+
+#[test]
+fn space_around_a_key_is_dropped() {
+    let key = ApiKey::new(" \t sk-test-0123456789\r\n").unwrap();
+    assert_eq!(key.header(), KEY);
+    assert_eq!(key.bearer(), format!("Bearer {KEY}"));
+}
+
+#[test]
+fn a_key_is_shown_nowhere() {
+    let key = ApiKey::new(KEY).unwrap();
+    let shown = format!("{key:?} {:?} {:?} {:#?}", key.header(), key.bearer(), (&key, 1));
+    assert!(!shown.contains("0123"), "{shown}");
+}
+
+#[test]
+fn unusable_keys_are_refused_with_the_reason_and_without_the_key() {
+    for (text, reason) in [
+        ("", "blank"),
+        (" \n\t", "blank"),
+        ("\"sk-0123456789\"", "quotes"),
+        ("'sk-0123456789'", "quotes"),
+        ("sk-0123\n456789", "line break"),
+        ("sk-0123\r\nx-evil: 1", "line break"),
+        ("Bearer sk-0123456789", "space"),
+        ("sk-0123\u{0}456789", "control character"),
+        ("sk-0123\u{7f}456789", "control character"),
+        ("sk-0123“456789", "outside ASCII"),
+        ("sk-0123\u{200b}456789", "outside ASCII"),
+    ] {
+        let error = ApiKey::new(text).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Auth, "{text:?}");
+        assert!(error.message().contains(reason), "{text:?}: {error}");
+        assert!(!format!("{error} {error:?}").contains("0123"), "{error}");
+    }
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_named() {
+    let error = ApiKey::from_env("CEPA_TEST_NO_SUCH_KEY").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Auth);
+    assert!(error.message().contains("set the environment variable CEPA_TEST_NO_SUCH_KEY"), "{error}");
+    // Set wherever tests run, and not a key on any system: it has no space, and only has to be read.
+    let path = ApiKey::from_env("CARGO_PKG_NAME").unwrap();
+    assert_eq!(path.header(), "cepa-providers");
+}
+
+#[test]
+fn an_echoed_key_is_cut_out_everywhere() {
+    let key = ApiKey::new(KEY).unwrap();
+    assert_eq!(key.redact(&format!("{KEY}: bad key '{KEY}'.")), "[api key]: bad key '[api key]'.");
+    assert_eq!(key.redact("nothing here"), "nothing here");
+    assert_eq!(ApiKey::new("none").unwrap().redact("none of these"), "none of these");
+}

@@ -1,0 +1,211 @@
+//! Server-sent events, decoded piece by piece: bytes in, events out, no I/O.
+//!
+//! To the letter of <https://html.spec.whatwg.org/multipage/server-sent-events.html>, with one tolerance at the end of the
+//! body: see [`SseDecoder::finish`].
+
+use std::borrow::Cow;
+
+use cepa_core::{Error, ErrorKind};
+use serde::de::IgnoredAny;
+
+/// The size of one event past which a stream is refused, unless [`SseDecoder::with_max_event_bytes`] sets another.
+pub const DEFAULT_MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// One event of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SseEvent {
+    /// The name from the `event:` line, if there was one.
+    pub event: Option<String>,
+    /// The `data:` lines, joined by a line feed.
+    pub data: String,
+}
+
+/// Turns the bytes of a `text/event-stream` body into events, however the network cuts them.
+///
+/// ```
+/// use cepa_providers::sse::SseDecoder;
+///
+/// let mut decoder = SseDecoder::new();
+/// let mut events = Vec::new();
+/// decoder.push(b"event: ping\r\nda", &mut events)?;
+/// decoder.push(b"ta: {}\r\n\r", &mut events)?;
+/// assert_eq!(events[0].event.as_deref(), Some("ping"));
+/// assert_eq!(events[0].data, "{}");
+/// # Ok::<(), cepa_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct SseDecoder {
+    /// The line that has begun and not ended.
+    line: Vec<u8>,
+    data: String,
+    has_data: bool,
+    event: Option<String>,
+    /// The last byte was a CR that ended a line: an LF that follows belongs to it.
+    after_cr: bool,
+    first_line: bool,
+    max_event_bytes: usize,
+    failed: bool,
+}
+
+impl Default for SseDecoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SseDecoder {
+    /// A decoder at the start of a body.
+    pub fn new() -> Self {
+        Self {
+            line: Vec::new(),
+            data: String::new(),
+            has_data: false,
+            event: None,
+            after_cr: false,
+            first_line: true,
+            max_event_bytes: DEFAULT_MAX_EVENT_BYTES,
+            failed: false,
+        }
+    }
+
+    /// Refuses events (and lines) larger than this.
+    pub fn with_max_event_bytes(mut self, bytes: usize) -> Self {
+        self.max_event_bytes = bytes;
+        self
+    }
+
+    /// Takes the next piece of the body and appends the events that it completes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Decode`] when an event passes the size limit. The events before it have been appended; the decoder
+    /// stays failed.
+    pub fn push(&mut self, mut chunk: &[u8], events: &mut Vec<SseEvent>) -> Result<(), Error> {
+        if self.failed {
+            return Err(self.too_large());
+        }
+        while let Some((&first, tail)) = chunk.split_first() {
+            if std::mem::take(&mut self.after_cr) && first == b'\n' {
+                chunk = tail;
+                continue;
+            }
+            let end = chunk.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let (part, rest) = chunk.split_at(end.unwrap_or(chunk.len()));
+            // Counted before the line is kept, and the same for a part of a line as for the whole, so that the outcome
+            // does not depend on how the body was cut.
+            if self.data.len() + self.line.len() + part.len() > self.max_event_bytes {
+                self.failed = true;
+                return Err(self.too_large());
+            }
+            let Some((&ending, rest)) = rest.split_first() else {
+                self.line.extend_from_slice(part);
+                break;
+            };
+            self.after_cr = ending == b'\r';
+            chunk = rest;
+            if self.line.is_empty() {
+                self.end_line(part, events);
+            } else {
+                let mut line = std::mem::take(&mut self.line);
+                line.extend_from_slice(part);
+                self.end_line(&line, events);
+                // Its space is used again for the next line that is cut.
+                line.clear();
+                self.line = line;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the body and returns a last event that has no blank line behind it, if its data is complete: a JSON object,
+    /// a JSON array, or `[DONE]`. (The standard drops it; servers that end so exist, and nothing can be lost by taking it.)
+    pub fn finish(mut self) -> Option<SseEvent> {
+        if self.failed {
+            return None;
+        }
+        let line = std::mem::take(&mut self.line);
+        let line = self.without_mark(&line);
+        // Of a cut line only data is used: whether anything else is whole cannot be told.
+        if let Some(value) = line.strip_prefix(b"data:") {
+            self.data_line(value);
+        }
+        if !self.has_data {
+            return None;
+        }
+        let event = self.take_event();
+        is_complete(&event.data).then_some(event)
+    }
+
+    fn end_line(&mut self, line: &[u8], events: &mut Vec<SseEvent>) {
+        let line = self.without_mark(line);
+        if line.is_empty() {
+            if self.has_data {
+                events.push(self.take_event());
+            }
+            self.event = None;
+            return;
+        }
+        let (name, value) = match line.iter().position(|byte| *byte == b':') {
+            Some(colon) => {
+                let (name, value) = line.split_at(colon);
+                (name, value.get(1..).unwrap_or_default())
+            }
+            None => (line, &b""[..]),
+        };
+        // An empty name is a comment; `id` and `retry` serve reconnection, which a model call never does.
+        match name {
+            b"data" => self.data_line(value),
+            b"event" => {
+                let name = text(without_space(value));
+                self.event = (!name.is_empty()).then(|| name.into_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn data_line(&mut self, value: &[u8]) {
+        if self.has_data {
+            self.data.push('\n');
+        }
+        self.has_data = true;
+        self.data.push_str(&text(without_space(value)));
+    }
+
+    fn take_event(&mut self) -> SseEvent {
+        self.has_data = false;
+        SseEvent { event: self.event.take(), data: std::mem::take(&mut self.data) }
+    }
+
+    fn without_mark<'a>(&mut self, line: &'a [u8]) -> &'a [u8] {
+        if std::mem::take(&mut self.first_line) { line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line) } else { line }
+    }
+
+    fn too_large(&self) -> Error {
+        let limit = self.max_event_bytes;
+        Error::new(
+            ErrorKind::Decode,
+            format!("one event of the stream is larger than {limit} bytes: the stream is given up"),
+        )
+    }
+}
+
+fn without_space(value: &[u8]) -> &[u8] {
+    value.strip_prefix(b" ").unwrap_or(value)
+}
+
+/// UTF-8 with invalid bytes replaced. A line is decoded as a whole: no UTF-8 sequence contains a line end, so this
+/// gives what decoding the whole body would.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+fn is_complete(data: &str) -> bool {
+    let data = data.trim();
+    // Not numbers or words: a cut `12` still parses.
+    data == "[DONE]" || (data.starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(data).is_ok())
+}
+
+#[cfg(test)]
+#[path = "sse_tests.rs"]
+mod tests;
