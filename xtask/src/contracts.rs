@@ -1,7 +1,6 @@
 //! `contracts`: every built line of `docs/contracts.md` is pinned by a test that names it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
@@ -131,20 +130,26 @@ fn unpinned(lines: &[Line], tests: &BTreeMap<String, BTreeSet<String>>) -> Vec<S
     problems
 }
 
+/// One paragraph a line: its state, then each file with the tests in it.
 fn table(lines: &[Line], tests: &BTreeMap<String, BTreeSet<String>>) -> String {
     let mut out = String::from(
-        "# Which test pins which line\n\nMade by `cargo xtask contracts --write` from the comments of the tests; the lines are in [contracts.md](contracts.md).\n\n\
-         | line | state | tests |\n|---|---|---|\n",
+        "# Which test pins which line\n\nMade by `cargo xtask contracts --write` from the comments of the tests; \
+         the lines are in [contracts.md](contracts.md).\n",
     );
     for Line { name, state } in lines {
         let state = match state {
             State::Built => "built",
             State::Later => "later",
         };
-        let list =
-            tests.get(name).map(|tests| tests.iter().map(|test| format!("`{test}`")).collect::<Vec<_>>().join("<br>"));
-        // writing into a String cannot fail
-        let _ = writeln!(out, "| {name} | {state} | {} |", list.unwrap_or_else(|| "none".to_owned()));
+        out.push_str(&format!("\n**{name}** ({state})\n"));
+        let mut files: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for test in tests.get(name).into_iter().flatten() {
+            let (file, function) = test.split_once("::").unwrap_or((test, ""));
+            files.entry(file).or_default().push(function);
+        }
+        for (file, functions) in files {
+            out.push_str(&format!("* `{file}`: {}\n", functions.join(", ")));
+        }
     }
     out
 }

@@ -24,26 +24,14 @@ pub(crate) struct Check {
 /// What a script gets on its command line.
 #[derive(Debug, Clone, Copy)]
 enum Feed {
-    /// The golden request bodies of a wire.
+    /// The request bodies of a wire: the golden ones and those that the drives have recorded.
     Requests(&'static str),
     /// Our binary, the peers' folder, and these words.
     Binary(&'static [&'static str]),
 }
 
-/// Every check, cheapest first.
+/// Every check. The validators come last: they also judge what our binary sent in the drives before them.
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        name: "golden-openai",
-        parts: &["validate"],
-        script: "validate_openai.py",
-        feed: Feed::Requests("openai_chat"),
-    },
-    Check {
-        name: "golden-anthropic",
-        parts: &["validate"],
-        script: "validate_anthropic.py",
-        feed: Feed::Requests("anthropic"),
-    },
     Check {
         name: "aimock-openai",
         parts: &["node", "aimock"],
@@ -57,6 +45,18 @@ pub(crate) const CHECKS: &[Check] = &[
         feed: Feed::Binary(&["anthropic"]),
     },
     Check { name: "llamacpp", parts: &["llama"], script: "drive_llamacpp.py", feed: Feed::Binary(&[]) },
+    Check {
+        name: "requests-openai",
+        parts: &["validate"],
+        script: "validate_openai.py",
+        feed: Feed::Requests("openai_chat"),
+    },
+    Check {
+        name: "requests-anthropic",
+        parts: &["validate"],
+        script: "validate_anthropic.py",
+        feed: Feed::Requests("anthropic"),
+    },
 ];
 
 const GOLDEN: &str = "crates/cepa-testkit/tests/golden/requests";
@@ -81,7 +81,10 @@ pub(crate) fn steps(report: &mut Report, checks: &[Check]) {
                 report.step(&name, || script(check, home, &args));
             }
             (Some(home), Feed::Requests(folder), _) => {
-                report.step(&name, || script(check, home, &requests(folder)?));
+                report.step(&name, || {
+                    let files: Vec<OsString> = requests(home, folder)?.into_iter().map(OsString::from).collect();
+                    script(check, home, &files)
+                });
             }
         }
     }
@@ -94,22 +97,34 @@ fn script(check: &Check, home: &Path, args: &[OsString]) -> Result<()> {
     run::shown(&mut command, LIMIT)
 }
 
-/// The golden request bodies of one wire, in order of name. None is an error: then nothing would be checked.
-fn requests(folder: &str) -> Result<Vec<OsString>> {
-    let place = format!("{GOLDEN}/{folder}");
-    let entries = std::fs::read_dir(run::root()?.join(&place)).with_context(|| place.clone())?;
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "json") {
-            files.push(path.into_os_string());
+/// Golden request bodies of one wire (none is an error: then nothing would be checked), then those that the drives have recorded.
+fn requests(home: &Path, folder: &str) -> Result<Vec<PathBuf>> {
+    let mut files = json_files(&run::root()?.join(GOLDEN).join(folder))?;
+    if files.is_empty() {
+        bail!("{GOLDEN}/{folder} has no golden request");
+    }
+    for drive in entries(&home.join("work"))? {
+        files.extend(json_files(&drive.join("sent").join(folder))?);
+    }
+    Ok(files)
+}
+
+fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = entries(folder)?;
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+    Ok(files)
+}
+
+/// What is in a folder, in order of name; nothing when it does not exist.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    if folder.is_dir() {
+        for entry in std::fs::read_dir(folder)? {
+            paths.push(entry?.path());
         }
     }
-    if files.is_empty() {
-        bail!("{place} has no golden request");
-    }
-    files.sort();
-    Ok(files)
+    paths.sort();
+    Ok(paths)
 }
 
 fn build() -> Result<PathBuf> {

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Our binary with a small real language model behind llama.cpp's server, over both wires that this server speaks.
+
+    drive_llamacpp.py --cepa BINARY --peers FOLDER
+
+What the model says is up to the model; what is judged is what cepa does with it, and words that the model can only have from a tool.
+"""
+
+import pathlib
+import sys
+
+import steps
+from cepa import PAUSED, Cepa, holds, same
+from servers import HOST, free_port, recording, running
+
+HERE = pathlib.Path(__file__).parent
+TALK = "onions"
+
+
+def main() -> None:
+    wanted = steps.options()
+    work = steps.folder(wanted, "llamacpp")
+    port = free_port()
+    command = [sys.executable, str(HERE / "serve_llamacpp.py"), "--port", str(port)]
+    with (
+        running(command, f"http://{HOST}:{port}/health", work / "llamacpp.log", seconds=120),
+        recording(port, work / "sent") as proxy,
+    ):
+        chat = Cepa(wanted.cepa, work, "openai/smollm2", f"http://{HOST}:{proxy}/v1")
+        messages = Cepa(wanted.cepa, work, "anthropic/smollm2", f"http://{HOST}:{proxy}")
+        drive(chat, messages)
+
+
+def drive(chat: Cepa, messages: Cepa) -> None:
+    (chat.root / "README.md").write_text("The onion is called Cepa.\n", encoding="utf-8")
+
+    with steps.step("chat: a real model answers"):
+        holds("answer", chat.run("What is the capital of France?", TALK), "Paris")
+
+    with steps.step("the model calls a tool, and its answer has what the tool gave"):
+        holds("answer", chat.run("Read the file README.md.", TALK), "Cepa")
+
+    with steps.step("the model asks for a sensitive call: the turn waits and the process ends"):
+        chat.run("Write hello to the file notes.txt.", TALK, expect=PAUSED)
+        shown = chat.only_pause("write_file")
+        same("written before the decision", (chat.root / "notes.txt").exists(), False)
+
+    with steps.step("a new process approves: the call runs once and the model answers"):
+        answer = chat.decide("approve", shown["pause_id"])
+        same("content", (chat.root / "notes.txt").read_text(encoding="utf-8"), shown["args"]["content"])
+        same("an answer", bool(answer.strip()), True)
+        same("still waiting", chat.pending(), [])
+
+    with steps.step("the other provider continues the conversation"):
+        messages.run("Read the file README.md.", TALK)
+        messages.run("Write hello to the file notes.txt.", TALK, expect=PAUSED)
+        messages.decide("approve", messages.only_pause("write_file")["pause_id"])
+
+    with steps.step("and back again"):
+        same("an answer", bool(chat.run("What is the capital of France?", TALK).strip()), True)
+
+
+if __name__ == "__main__":
+    main()
