@@ -1,1 +1,4 @@
-//! cepa-testkit
+//! What cepa is tested with, and what its users can test their own agents and stores with: a scripted model, faults,
+//! judges of request bodies, generated histories and conformance suites.
+
+pub mod validate;
