@@ -102,15 +102,21 @@ impl ToolContext {
         Self { idempotency_key: Some(idempotency_key.into()), writes: Arc::default(), ..self.clone() }
     }
 
+    /// The context of one run of a call's body: what it writes reaches the call only through [`Self::take_writes`].
+    pub(crate) fn for_body(&self) -> Self {
+        let writes = self.lock_writes().clone();
+        Self { writes: Arc::new(Mutex::new(writes)), ..self.clone() }
+    }
+
     /// The conversation's id; a blank one counts as none.
     pub fn conversation_id(&self) -> Option<&str> {
         self.values.get(CONVERSATION_ID)?.as_str().filter(|id| !id.trim().is_empty())
     }
 
-    /// A value: what this call wrote, else what was there.
+    /// A value: what this call wrote, else what was there; `None` also for null and for a value of another type.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         let written = self.lock_writes().get(key).cloned();
-        let value = written.or_else(|| self.values.get(key).cloned())?;
+        let value = written.or_else(|| self.values.get(key).cloned()).filter(|value| !value.is_null())?;
         serde_json::from_value(value).ok()
     }
 

@@ -4,14 +4,13 @@ use std::{
     fmt,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
 
 use crate::{
-    Chain, Chat, ChatModel, ChatOptions, ChatRequest, ChatResponse, Error, Filter, Origin, Tool, ToolError,
-    ToolFailure, ToolOutput, ToolRequest, ToolResponse, ToolSet, pairing,
+    BoxFuture, Chain, Chat, ChatModel, ChatOptions, ChatRequest, ChatResponse, Error, Filter, Origin, Tool, ToolError,
+    ToolFailure, ToolOutput, ToolRequest, ToolResponse, ToolSet, pairing, tool::panic_text,
 };
 
 /// A model with its tools, filters and settings: immutable, shared, cheap to clone.
@@ -177,29 +176,31 @@ async fn run_body(request: ToolRequest) -> Result<ToolResponse, Error> {
         let message = format!("not run: the arguments of `{}` were changed after the decision on them", tool.name());
         return Err(Error::tool(ToolFailure::Semantic, message));
     }
-    let output = CatchPanic(tool.body().run(call.args, context.clone())).await?;
-    Ok(ToolResponse { output, writes: context.take_writes() })
+    // The body writes into a copy: what a run that fails or is dropped has written, nobody sees, not even the next try.
+    let own = context.for_body();
+    let output = match catch_unwind(AssertUnwindSafe(|| tool.body().run(call.args, own.clone()))) {
+        Ok(running) => CatchPanic(running).await?,
+        Err(payload) => return Err(panicked(&*payload)),
+    };
+    Ok(ToolResponse { output, writes: own.take_writes() })
 }
 
 /// A body's future whose panic is a failure like any other.
-struct CatchPanic<'a>(Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>);
+struct CatchPanic<'a>(BoxFuture<'a, Result<ToolOutput, ToolError>>);
 
 impl Future for CatchPanic<'_> {
     type Output = Result<ToolOutput, Error>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context))) {
             Ok(poll) => poll.map_err(Error::from),
-            Err(payload) => {
-                let text = payload
-                    .downcast_ref::<&str>()
-                    .map(|text| (*text).to_owned())
-                    .or_else(|| payload.downcast_ref::<String>().cloned())
-                    .unwrap_or_default();
-                Poll::Ready(Err(Error::tool(ToolFailure::Semantic, format!("the tool panicked: {text}"))))
-            }
+            Err(payload) => Poll::Ready(Err(panicked(&*payload))),
         }
     }
+}
+
+fn panicked(payload: &(dyn std::any::Any + Send)) -> Error {
+    Error::tool(ToolFailure::Semantic, panic_text(payload))
 }
 
 impl fmt::Debug for Kernel {

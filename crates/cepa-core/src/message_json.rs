@@ -144,14 +144,12 @@ impl<'de> Deserialize<'de> for ToolCall {
         let mut members = Members(Extra::deserialize(deserializer)?);
         let id = members.need("id")?;
         let name = members.need("name")?;
-        let args: Option<RawJson> = match members.take("args")? {
-            Some(args) => Some(args),
+        let args: Option<RawJson> = members.take("args")?;
+        let args = match (members.take::<String, D::Error>("raw_args")?, args) {
+            (Some(raw), _) => Args::Invalid { raw, why: members.take("why")?.unwrap_or_default() },
+            (None, Some(args)) => Args::decode_value(Some(&args)),
             // The word of earlier designs and of Anthropic's wire.
-            None => members.take("input")?,
-        };
-        let args = match members.take::<String, D::Error>("raw_args")? {
-            Some(raw) => Args::Invalid { raw, why: members.take("why")?.unwrap_or_default() },
-            None => Args::decode_value(args.as_ref()),
+            (None, None) => Args::decode_value(members.take("input")?.as_ref()),
         };
         Ok(Self { id, name, args, extra: members.0 })
     }

@@ -3,12 +3,16 @@
 //! Keywords that are not listed here never refuse anything; a body that needs the whole of JSON Schema checks itself
 //! ([`ToolBody::check`](crate::ToolBody::check)).
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value};
 
 use crate::{Args, RawJson};
 
 /// Deeper schemas (or references in a circle) are not followed.
 const MAX_DEPTH: u8 = 64;
+/// References in a circle inside alternatives double with each level: after so many steps nothing more is refused.
+const MAX_STEPS: u32 = 1_000_000;
 
 /// Checks arguments; the error names the place and what is wanted there.
 pub(crate) fn check(schema: Option<&RawJson>, args: &Args) -> Result<(), String> {
@@ -16,17 +20,20 @@ pub(crate) fn check(schema: Option<&RawJson>, args: &Args) -> Result<(), String>
     // A schema that is no JSON object was refused when the tool was made.
     let Ok(root) = schema.read::<Value>() else { return Ok(()) };
     let value: Value = args.read()?;
-    Checker { root: &root }.check(&root, &value, "", 0)
+    Checker { root: &root, steps: Cell::new(0) }.check(&root, &value, "", 0)
 }
 
 struct Checker<'a> {
     root: &'a Value,
+    steps: Cell<u32>,
 }
 
 impl Checker<'_> {
     fn check(&self, schema: &Value, value: &Value, at: &str, depth: u8) -> Result<(), String> {
-        let place = || if at.is_empty() { "the arguments".to_owned() } else { format!("`{at}`") };
+        let place = || place_of(at);
+        self.steps.set(self.steps.get() + 1);
         let schema = match schema {
+            _ if self.steps.get() > MAX_STEPS => return Ok(()),
             Value::Bool(false) => return Err(format!("{} must not be given", place())),
             Value::Object(schema) if depth < MAX_DEPTH => schema,
             _ => return Ok(()),
@@ -109,7 +116,7 @@ impl Checker<'_> {
                 (None, _) => {}
             }
         }
-        check_length(schema, "minProperties", "maxProperties", members.len(), &format!("`{at}`"))
+        check_length(schema, "minProperties", "maxProperties", members.len(), &place_of(at))
     }
 
     fn check_array(&self, schema: &Map<String, Value>, items: &[Value], at: &str, depth: u8) -> Result<(), String> {
@@ -118,12 +125,16 @@ impl Checker<'_> {
                 self.check(wanted, item, &format!("{at}[{index}]"), depth + 1)?;
             }
         }
-        check_length(schema, "minItems", "maxItems", items.len(), &format!("`{at}`"))
+        check_length(schema, "minItems", "maxItems", items.len(), &place_of(at))
     }
 
     fn resolve(&self, path: &str) -> Option<&Value> {
         self.root.pointer(path.strip_prefix('#')?)
     }
+}
+
+fn place_of(at: &str) -> String {
+    if at.is_empty() { "the arguments".to_owned() } else { format!("`{at}`") }
 }
 
 fn check_number(schema: &Map<String, Value>, number: Option<f64>, place: &str) -> Result<(), String> {

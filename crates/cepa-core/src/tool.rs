@@ -1,6 +1,13 @@
 //! A tool: what the model is told of it, and the body that runs.
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    fmt,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
 use crate::{
     Args, BoxFuture, Content, Error, ErrorKind, RawJson, Stage, ToolCall, ToolContext, ToolFailure, ToolStatus, Writes,
@@ -9,7 +16,7 @@ use crate::{
 /// What the model is told of a tool, and what the loop must know of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
-    /// The name; letters, digits, `_`, `-` and `.` are understood everywhere.
+    /// The name; at most 64 letters, digits, `_` and `-` are understood everywhere.
     pub name: String,
     /// What it does, for the model.
     pub description: String,
@@ -42,20 +49,34 @@ impl ToolSpec {
     /// A tool without flags.
     ///
     /// # Errors
-    /// `invalid_tool` if the name is blank or the schema is not a JSON object.
+    /// `invalid_tool` if the name is blank or the schema is not a JSON object that describes an object.
     pub fn new(name: &str, description: &str, schema: Option<&str>) -> Result<Self, Error> {
-        let invalid = |what: String| Error::new(ErrorKind::InvalidTool, what);
+        let schema = schema.map(RawJson::parse).transpose().map_err(|error| {
+            Error::new(ErrorKind::InvalidTool, format!("the schema of tool `{name}` is not JSON: {error}"))
+        })?;
+        let flags = ToolFlags::default();
+        let spec = Self { name: name.to_owned(), description: description.to_owned(), schema, flags };
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// Checks what every provider would refuse.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let Self { name, schema, .. } = self;
+        let invalid = |what: String| Err(Error::new(ErrorKind::InvalidTool, what));
         if name.trim().is_empty() {
-            return Err(invalid("a tool needs a name".to_owned()));
+            return invalid("a tool needs a name".to_owned());
         }
-        let schema = schema
-            .map(|text| match RawJson::parse(text) {
-                Ok(raw) if raw.is_object() => Ok(raw),
-                Ok(_) => Err(invalid(format!("the schema of tool `{name}` is not a JSON object"))),
-                Err(error) => Err(invalid(format!("the schema of tool `{name}` is not JSON: {error}"))),
-            })
-            .transpose()?;
-        Ok(Self { name: name.to_owned(), description: description.to_owned(), schema, flags: ToolFlags::default() })
+        let Some(schema) = schema else { return Ok(()) };
+        let Ok(members) = schema.read::<serde_json::Map<String, serde_json::Value>>() else {
+            return invalid(format!("the schema of tool `{name}` is not a JSON object"));
+        };
+        match members.get("type") {
+            Some(other) if other != "object" => {
+                invalid(format!("the schema of tool `{name}` must have the type object, not {other}"))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Sets the flags.
@@ -85,11 +106,9 @@ impl ToolOutput {
     /// # Errors
     /// A [`ToolError`] if the value is not JSON.
     pub fn of<T: serde::Serialize>(value: &T) -> Result<Self, ToolError> {
-        Ok(match serde_json::to_value(value)? {
-            serde_json::Value::String(text) => Self::new(text),
-            // Written from the value itself, not from its copy: big numbers and the order of members stay.
-            _ => Self::new(serde_json::to_string(value)?),
-        })
+        // Through the text, not through a `Value`: big numbers and the order of members stay.
+        let json = serde_json::to_string(value)?;
+        Ok(Self::new(if json.starts_with('"') { serde_json::from_str::<String>(&json)? } else { json }))
     }
 }
 
@@ -99,8 +118,9 @@ impl<T: Into<Content>> From<T> for ToolOutput {
     }
 }
 
-/// Why a tool's body failed. Any error converts into a semantic one with `?`.
-#[derive(Clone, Debug)]
+/// Why a tool's body failed. Any error converts with `?` into a semantic one; an [`Error`] keeps its class.
+// It must not implement `Display` or `std::error::Error`: the conversions from all other errors rest on that.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolError {
     /// Whose fault it is.
     pub failure: ToolFailure,
@@ -123,10 +143,34 @@ impl ToolError {
     }
 }
 
-impl<E: std::error::Error> From<E> for ToolError {
+impl<E: std::error::Error + 'static> From<E> for ToolError {
     fn from(error: E) -> Self {
-        let text = error.to_string();
+        Self::of(error)
+    }
+}
+
+impl ToolError {
+    /// The failure with an error's text; ours keep their class, an error without text gives its type's name.
+    pub(crate) fn of<E: fmt::Display + 'static>(error: E) -> Self {
+        if let Some(ours) = (&error as &dyn Any).downcast_ref::<Error>() {
+            let message = match ours.kind() {
+                ErrorKind::Tool => ours.message().to_owned(),
+                _ => ours.to_string(),
+            };
+            return Self { failure: class_of(ours), message };
+        }
+        // `{:#}` is the whole chain of causes for errors that have one to show.
+        let text = format!("{error:#}");
         Self::semantic(if text.trim().is_empty() { std::any::type_name::<E>().to_owned() } else { text })
+    }
+}
+
+fn class_of(error: &Error) -> ToolFailure {
+    match (error.tool_failure(), error.kind()) {
+        (Some(class), _) => class,
+        (None, ErrorKind::Auth | ErrorKind::Quota | ErrorKind::Store) => ToolFailure::Environment,
+        (None, _) if error.is_retryable() => ToolFailure::Transient,
+        (None, _) => ToolFailure::Semantic,
     }
 }
 
@@ -236,12 +280,22 @@ impl Tool {
         if let Args::Invalid { why, .. } = args {
             return Err(format!("the arguments are {why}"));
         }
-        match self.0.body.check(args) {
-            Some(checked) => checked?,
-            None => crate::schema::check(self.0.spec.schema.as_ref(), args)?,
-        }
-        self.0.body.normalise(args.clone())
+        let prepare = || {
+            match self.0.body.check(args) {
+                Some(checked) => checked?,
+                None => crate::schema::check(self.0.spec.schema.as_ref(), args)?,
+            }
+            self.0.body.normalise(args.clone())
+        };
+        catch_unwind(AssertUnwindSafe(prepare)).unwrap_or_else(|payload| Err(panic_text(&*payload)))
     }
+}
+
+/// What the model is told of a panic.
+pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.map_or_else(|| "the tool panicked".to_owned(), |text| format!("the tool panicked: {text}"))
 }
 
 impl fmt::Debug for Tool {

@@ -19,10 +19,11 @@ impl ToolSet {
     /// A set of these tools.
     ///
     /// # Errors
-    /// `invalid_tool` if two tools have one name.
+    /// `invalid_tool` if two tools have one name, or a tool's schema does not describe an object.
     pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, Error> {
         let mut inside = Inside::default();
         for tool in tools {
+            tool.spec().check()?;
             let place = inside.tools.len();
             if inside.places.insert(tool.name().to_owned(), place).is_some() {
                 let message = format!("two tools are named `{}`: rename one of them", tool.name());
