@@ -18,6 +18,10 @@ mod part;
 mod schema;
 mod tool;
 mod tool_set;
+#[cfg(feature = "typed")]
+mod typed;
+#[cfg(feature = "typed")]
+mod typed_schema;
 
 pub use args::Args;
 pub use chat::{Chat, ChatEvent, ChatModel, ChatOptions, ChatRequest, ChatResponse, EventSink, Thinking, ToolChoice};
@@ -36,3 +40,15 @@ pub use part::{Content, Media, Part, Source};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{Tool, ToolBody, ToolError, ToolFlags, ToolOutput, ToolRequest, ToolResponse, ToolSpec};
 pub use tool_set::ToolSet;
+#[cfg(feature = "typed")]
+pub use typed::{IntoToolError, IntoToolOutput};
+#[cfg(feature = "typed")]
+pub use typed_schema::schema_of;
+
+/// What `#[tool]` expands to; not for use by hand.
+#[cfg(feature = "typed")]
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::typed::{Plain, Returned, tool};
+    pub use {schemars, serde};
+}
