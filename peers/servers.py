@@ -1,6 +1,7 @@
 """Starting a peer on 127.0.0.1 and ending it again, whatever happens; and a proxy that keeps what our binary really sent."""
 
 import contextlib
+import ctypes
 import http.client
 import http.server
 import json
@@ -9,6 +10,7 @@ import pathlib
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -54,12 +56,15 @@ def _wait_until_ready(server: subprocess.Popen, url: str, log: pathlib.Path, sec
 
 
 def end_when_asked() -> None:
-    """SIGTERM ends the program as an exception does, so that every `finally` runs."""
+    """SIGTERM ends the program as an exception does, so that every `finally` runs; so does the end of whoever started it."""
 
     def ended(*_):
         raise SystemExit("ended from outside")
 
     signal.signal(signal.SIGTERM, ended)
+    if sys.platform == "linux":
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
 
 
 @contextlib.contextmanager

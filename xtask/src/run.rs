@@ -84,3 +84,7 @@ fn show(command: &Command) -> String {
     words.extend(command.get_args().map(short));
     words.join(" ")
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;
