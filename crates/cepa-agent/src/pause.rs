@@ -86,7 +86,7 @@ impl Decision {
 }
 
 /// A call that waits, or waited, for a person: plain data, complete without anything else.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pause {
     /// Its id.
     pub id: String,

@@ -61,7 +61,7 @@ impl TurnState {
 }
 
 /// A row of `turns`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnRow {
     /// The turn's id.
     pub id: String,
@@ -160,9 +160,10 @@ impl VerdictKind {
 }
 
 /// The result of a call as it is kept.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallResult {
     /// How it ended.
+    #[serde(with = "crate::words::status")]
     pub status: ToolStatus,
     /// What the model reads: the JSON of a message's `content`.
     pub content: RawJson,
@@ -175,7 +176,7 @@ pub struct CallResult {
 }
 
 /// A row of `calls`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallRow {
     /// The batch, from 0.
     pub batch: u32,
@@ -188,6 +189,7 @@ pub struct CallRow {
     /// The hash of the tool's schema when the verdict was made; empty for an unknown tool.
     pub schema_hash: String,
     /// The arguments as the model wrote them.
+    #[serde(with = "crate::words::args")]
     pub args: Args,
     /// The hash of the arguments that the verdict was made on.
     pub args_hash: String,
@@ -210,7 +212,7 @@ pub struct CallRow {
 }
 
 /// The name of a call inside a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CallKey {
     /// The batch, from 0.
     pub batch: u32,
@@ -299,7 +301,7 @@ impl Commit {
 }
 
 /// A turn with all that it left behind.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredTurn {
     /// Its row.
     pub row: TurnRow,
@@ -323,6 +325,12 @@ pub struct Lease {
 /// Where a call says `token`, a token that is not the conversation's newest is refused with `busy`, and nothing is
 /// written.
 pub trait TurnStore: ChatMemory {
+    /// What two handles of one store in one process have in common (a file's path), so that turns on one conversation
+    /// wait for each other in a fair queue. `None`: every handle counts as a store of its own.
+    fn identity(&self) -> Option<String> {
+        None
+    }
+
     /// Takes the conversation for a holder, if it is free, expired, or already his; the token rises unless he held it.
     ///
     /// # Errors

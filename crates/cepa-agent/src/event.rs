@@ -1,0 +1,139 @@
+//! What a turn tells while it runs, in one typed stream.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use cepa_core::{Args, ChatEvent, ToolStatus, Usage};
+
+use crate::{pause::Pause, result::TurnResult};
+
+/// One thing that happened in a turn.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AgentEvent {
+    /// Some text of the reply.
+    Text(String),
+    /// Some reasoning.
+    Reasoning(String),
+    /// The model begins a call.
+    ToolCallBegun {
+        /// The call's id.
+        id: String,
+        /// The tool.
+        name: String,
+    },
+    /// A piece of a call's arguments.
+    ToolCallArguments {
+        /// The call's id.
+        id: String,
+        /// The piece.
+        delta: String,
+    },
+    /// A call with all its arguments; once per call, streamed or not.
+    ToolCallReady {
+        /// The call's id.
+        id: String,
+        /// The tool.
+        name: String,
+        /// The arguments.
+        args: Args,
+    },
+    /// A body is entered.
+    ToolStarted {
+        /// The call's id.
+        id: String,
+        /// The tool.
+        name: String,
+    },
+    /// A call has its result.
+    ToolFinished {
+        /// The call's id.
+        id: String,
+        /// The tool.
+        name: String,
+        /// How it ended.
+        status: ToolStatus,
+        /// What the model reads.
+        content: String,
+    },
+    /// The turn waits for decisions.
+    Paused(Vec<Pause>),
+    /// What the turn has cost so far.
+    Usage(Usage),
+    /// The text and calls of the present reply are void: it is written anew.
+    Reset,
+    /// The turn is over, or paused.
+    Done(Box<TurnResult>),
+}
+
+/// Who listens. A listener that panics is logged and never changes a turn.
+#[derive(Clone, Default)]
+pub struct Listeners(Vec<Arc<dyn Fn(&AgentEvent) + Send + Sync>>);
+
+impl Listeners {
+    /// Adds a listener.
+    pub fn push(&mut self, listener: Arc<dyn Fn(&AgentEvent) + Send + Sync>) {
+        self.0.push(listener);
+    }
+
+    /// Adds the listeners of another.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.0.extend(other.0.iter().cloned());
+    }
+
+    /// Tells everybody.
+    pub fn emit(&self, event: &AgentEvent) {
+        for listener in &self.0 {
+            if catch_unwind(AssertUnwindSafe(|| listener(event))).is_err() {
+                tracing::warn!("an event listener panicked; the turn goes on");
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Listeners {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Listeners({})", self.0.len())
+    }
+}
+
+/// Translates what the model emits. Calls are told by id, and `ToolCallReady` waits for the whole reply.
+#[derive(Debug, Default)]
+pub(crate) struct ChatEvents {
+    ids: Vec<(usize, String)>,
+    text: String,
+}
+
+impl ChatEvents {
+    /// The event to tell, if any.
+    pub(crate) fn translate(&mut self, event: ChatEvent) -> Option<AgentEvent> {
+        Some(match event {
+            ChatEvent::Text(text) => {
+                self.text.push_str(&text);
+                AgentEvent::Text(text)
+            }
+            ChatEvent::Reasoning(text) => AgentEvent::Reasoning(text),
+            ChatEvent::CallBegun { index, id, name } => {
+                self.ids.push((index, id.clone()));
+                AgentEvent::ToolCallBegun { id, name }
+            }
+            ChatEvent::CallArguments { index, delta } => {
+                let id = self.ids.iter().find(|(at, _)| *at == index).map(|(_, id)| id.clone())?;
+                AgentEvent::ToolCallArguments { id, delta }
+            }
+            ChatEvent::Reset => {
+                *self = Self::default();
+                AgentEvent::Reset
+            }
+            // Ready calls and usage are told when the reply is whole, the same for streamed and not.
+            _ => return None,
+        })
+    }
+
+    /// The text so far.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+}

@@ -1,0 +1,339 @@
+//! The open batch of a turn: its calls with their rows and pauses.
+
+use std::{sync::Arc, time::Duration};
+
+use cepa_core::{Args, Content, Entry, Message, RawJson, ToolCall, ToolFlags, ToolMessage, ToolStatus};
+use serde_json::{Map, Value};
+
+use super::{Ruling, RulingOutcome, Siblings, Todo, json};
+use crate::{
+    ids,
+    pause::{Decision, Pause, PauseKind, PauseState},
+    result::Record,
+    store::{CallChange, CallKey, CallResult, CallRow, CallState, Commit, SharedEntry, VerdictKind},
+    texts::{Texts, fill},
+};
+
+/// The calls of one reply.
+#[derive(Clone, Debug)]
+pub(super) struct Batch {
+    pub(super) index: u32,
+    /// The calls as the model made them, until their verdicts are known.
+    pub(super) undecided: Vec<ToolCall>,
+    pub(super) calls: Vec<Call>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) row: CallRow,
+    pub(super) flags: ToolFlags,
+    /// The latest pause, in any state.
+    pub(super) pause: Option<Pause>,
+    pub(super) took: Duration,
+}
+
+/// A call that is to run now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedCall {
+    /// Its place in the batch.
+    pub key: CallKey,
+    /// The call, with the arguments that run.
+    pub call: ToolCall,
+    /// What the loop knows of the tool.
+    pub flags: ToolFlags,
+    /// The key under which it may run more than once.
+    pub attempt: u32,
+}
+
+impl Call {
+    fn is_pending(&self) -> bool {
+        self.pause.as_ref().is_some_and(|pause| pause.state == PauseState::Pending)
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        self.row.state == CallState::Finished && !self.is_pending()
+    }
+
+    fn is_runnable(&self) -> bool {
+        self.row.state == CallState::Planned && !self.is_pending()
+    }
+
+    fn run_args(&self) -> Args {
+        self.row.executed_args.clone().map_or_else(|| self.row.args.clone(), Args::Object)
+    }
+
+    /// Whether a person changed the arguments.
+    fn edited(&self) -> Option<&RawJson> {
+        let edited = self.pause.as_ref().is_some_and(|pause| matches!(pause.decision, Some(Decision::Edit { .. })));
+        self.row.executed_args.as_ref().filter(|_| edited)
+    }
+
+    pub(super) fn finish(&mut self, result: CallResult, at: i64, commit: &mut Commit) {
+        let key = CallKey { batch: self.row.batch, idx: self.row.idx };
+        self.row.state = CallState::Finished;
+        self.row.result = Some(result.clone());
+        self.row.finished = Some(at);
+        commit.calls.push(CallChange::Finished { key, result, at });
+    }
+
+    /// Ends the call with a text in place of a result.
+    pub(super) fn finish_with(&mut self, status: ToolStatus, text: &str, at: i64, commit: &mut Commit) {
+        self.finish(text_result(status, text), at, commit);
+    }
+
+    /// Makes the call wait for a person.
+    pub(super) fn wait(&mut self, kind: PauseKind, reason: Option<String>, at: At<'_>, commit: &mut Commit) {
+        let key = CallKey { batch: self.row.batch, idx: self.row.idx };
+        let round = self.pause.as_ref().map_or(0, |pause| pause_round(&pause.id) + 1);
+        let args = match self.run_args() {
+            Args::Object(raw) => raw,
+            Args::Invalid { .. } => RawJson::empty_object(),
+        };
+        let pause = Pause {
+            id: ids::pause_id(at.turn, key, round),
+            kind,
+            conversation: at.conversation.to_owned(),
+            turn: at.turn.to_owned(),
+            key,
+            call_id: self.row.call_id.clone(),
+            tool: self.row.tool.clone(),
+            args_hash: ids::hash(args.as_str()),
+            args,
+            schema_hash: self.row.schema_hash.clone(),
+            reason,
+            created: at.at,
+            expires: at.expires,
+            state: PauseState::Pending,
+            decision: None,
+            actor: None,
+            decided: None,
+        };
+        self.pause = Some(pause.clone());
+        commit.pauses.push(pause);
+    }
+
+    /// Closes a pause without a decision.
+    pub(super) fn close_pause(&mut self, state: PauseState, commit: &mut Commit) {
+        if let Some(pause) = self.pause.as_mut().filter(|pause| pause.state == PauseState::Pending) {
+            pause.state = state;
+            commit.closed_pauses.push((pause.id.clone(), state));
+        }
+    }
+}
+
+/// The circumstances of a new pause.
+#[derive(Clone, Copy)]
+pub(super) struct At<'a> {
+    pub(super) turn: &'a str,
+    pub(super) conversation: &'a str,
+    pub(super) expires: Option<i64>,
+    pub(super) at: i64,
+}
+
+fn pause_round(id: &str) -> u32 {
+    // `turn.batch.idx.round`; the turn's id has no dot.
+    id.split('.').nth(3).and_then(|round| round.parse().ok()).unwrap_or(0)
+}
+
+pub(super) fn text_result(status: ToolStatus, text: &str) -> CallResult {
+    CallResult { status, content: json(text), full: None, writes: None, failure: None }
+}
+
+impl Batch {
+    pub(super) fn undecided(index: u32, calls: Vec<ToolCall>) -> Self {
+        Self { index, undecided: calls, calls: Vec::new() }
+    }
+
+    /// Gives each call its verdict; what cannot or must not run is settled at once.
+    pub(super) fn decide(&mut self, rulings: Vec<Ruling>, at: At<'_>, texts: &Texts, commit: &mut Commit) {
+        let calls = std::mem::take(&mut self.undecided);
+        for (idx, (call, ruling)) in (0..).zip(calls.into_iter().zip(rulings)) {
+            let Ruling { outcome, flags, prepared, schema_hash } = ruling;
+            let (verdict, reason) = match &outcome {
+                RulingOutcome::Proceed => (VerdictKind::Proceed, None),
+                RulingOutcome::Pause { reason } => (VerdictKind::Pause, reason.clone()),
+                RulingOutcome::Reject { reason } => (VerdictKind::Reject, reason.clone()),
+                RulingOutcome::Reply { content } => (VerdictKind::Reply, Some(content.clone())),
+                RulingOutcome::Refuse { text } => (VerdictKind::Refuse, Some(text.clone())),
+            };
+            let row = CallRow {
+                batch: self.index,
+                idx,
+                call_id: call.id,
+                tool: call.name,
+                schema_hash,
+                args_hash: ids::hash(prepared.as_ref().map_or(call.args.as_str(), RawJson::as_str)),
+                // Kept only where it differs: most calls run as the model wrote them.
+                executed_args: prepared.filter(|prepared| prepared.as_str() != call.args.as_str()),
+                args: call.args,
+                verdict,
+                reason: reason.clone(),
+                state: CallState::Planned,
+                attempt: 0,
+                result: None,
+                started: None,
+                finished: None,
+            };
+            let mut call = Call { row, flags, pause: None, took: Duration::ZERO };
+            commit.calls.push(CallChange::Planned(call.row.clone()));
+            match outcome {
+                RulingOutcome::Proceed => {}
+                RulingOutcome::Pause { reason } => call.wait(PauseKind::Approval, reason, at, commit),
+                RulingOutcome::Reject { reason } => {
+                    call.finish_with(ToolStatus::Rejected, &rejected(texts, reason.as_deref()), at.at, commit);
+                }
+                RulingOutcome::Reply { content } => call.finish_with(ToolStatus::Ok, &content, at.at, commit),
+                RulingOutcome::Refuse { text } => call.finish_with(ToolStatus::Error, &text, at.at, commit),
+            }
+            self.calls.push(call);
+        }
+    }
+
+    /// Plans and ends every call that has no verdict yet: none of them runs.
+    pub(super) fn refuse_all(&mut self, status: ToolStatus, text: &str, at: i64, commit: &mut Commit) {
+        for (idx, call) in (0..).zip(std::mem::take(&mut self.undecided)) {
+            let row = CallRow {
+                batch: self.index,
+                idx,
+                call_id: call.id,
+                tool: call.name,
+                schema_hash: String::new(),
+                args_hash: ids::hash(call.args.as_str()),
+                executed_args: None,
+                args: call.args,
+                verdict: VerdictKind::Refuse,
+                reason: Some(text.to_owned()),
+                state: CallState::Planned,
+                attempt: 0,
+                result: None,
+                started: None,
+                finished: None,
+            };
+            commit.calls.push(CallChange::Planned(row.clone()));
+            let mut call = Call { row, flags: ToolFlags::default(), pause: None, took: Duration::ZERO };
+            call.finish_with(status, text, at, commit);
+            self.calls.push(call);
+        }
+    }
+
+    pub(super) fn call_mut(&mut self, idx: u32) -> Option<&mut Call> {
+        self.calls.get_mut(usize::try_from(idx).ok()?)
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        self.undecided.is_empty() && self.calls.iter().all(Call::is_settled)
+    }
+
+    pub(super) fn todo(&self, siblings: Siblings) -> Todo {
+        if !self.undecided.is_empty() {
+            return Todo::Decide(self.undecided.clone());
+        }
+        let pending: Vec<Pause> =
+            self.calls.iter().filter(|call| call.is_pending()).filter_map(|call| call.pause.clone()).collect();
+        // A call that environment or crash made wait joined a batch that was already running: its siblings go on.
+        let holds = siblings == Siblings::Hold && pending.iter().any(|pause| pause.kind == PauseKind::Approval);
+        let runnable: Vec<PlannedCall> =
+            self.calls.iter().filter(|call| call.is_runnable()).map(Self::planned).collect();
+        if !pending.is_empty() && (holds || runnable.is_empty()) {
+            return Todo::Wait(pending);
+        }
+        Todo::Run(runnable)
+    }
+
+    fn planned(call: &Call) -> PlannedCall {
+        PlannedCall {
+            key: CallKey { batch: call.row.batch, idx: call.row.idx },
+            call: ToolCall::new(&call.row.call_id, &call.row.tool, call.run_args()),
+            flags: call.flags.clone(),
+            attempt: call.row.attempt + 1,
+        }
+    }
+
+    /// Folds what the calls before `until` wrote (all calls if `None`), in call order.
+    pub(super) fn fold_writes(&self, values: &mut Map<String, Value>, until: Option<u32>) {
+        let mut context = cepa_core::ToolContext::from_values(std::mem::take(values));
+        let before = self.calls.iter().filter(|call| until.is_none_or(|until| call.row.idx < until));
+        for writes in before.filter_map(|call| call.row.result.as_ref()?.writes.as_ref()) {
+            context.apply(writes.read().unwrap_or_default());
+        }
+        *values = context.values().clone();
+    }
+
+    /// The results as messages, in call order.
+    pub(super) fn messages(&self, turn: &str, texts: &Texts, at: i64) -> Vec<Arc<Entry>> {
+        self.calls.iter().map(|call| result_entry(call, turn, texts, at)).collect()
+    }
+
+    pub(super) fn records(&self) -> Vec<Record> {
+        self.calls.iter().filter(|call| call.row.state == CallState::Finished).filter_map(record).collect()
+    }
+
+    /// The joined results, if all tools of the batch ran and say that their result is the answer.
+    pub(super) fn direct(&self) -> Option<String> {
+        let direct = |call: &Call| {
+            let result = call.row.result.as_ref()?;
+            (call.flags.return_direct && result.status == ToolStatus::Ok).then(|| content_of(result).text().into_owned())
+        };
+        let texts: Option<Vec<String>> = self.calls.iter().map(direct).collect();
+        texts.filter(|texts| !texts.is_empty()).map(|texts| texts.join("\n"))
+    }
+}
+
+pub(super) fn rejected(texts: &Texts, reason: Option<&str>) -> String {
+    match reason.filter(|reason| !reason.trim().is_empty()) {
+        Some(reason) => fill(&texts.rejected_because, &[("reason", reason)]),
+        None => texts.rejected.clone(),
+    }
+}
+
+fn content_of(result: &CallResult) -> Content {
+    result.content.read().unwrap_or_else(|_| Content::Text(result.content.as_str().to_owned()))
+}
+
+fn result_entry(call: &Call, turn: &str, texts: &Texts, at: i64) -> Arc<Entry> {
+    let row = &call.row;
+    let fallback = || text_result(ToolStatus::Unknown, &texts.unknown);
+    let result = row.result.clone().unwrap_or_else(fallback);
+    let edited = call.edited().filter(|_| result.status == ToolStatus::Ok || result.status == ToolStatus::Error);
+    let mut content = content_of(&result);
+    if let Some(args) = edited {
+        content = with_note(content, &fill(&texts.edited, &[("args", args.as_str())]));
+    }
+    let message = ToolMessage {
+        tool_call_id: row.call_id.clone(),
+        name: row.tool.clone(),
+        content,
+        status: result.status,
+        writes: result.writes,
+        executed_args: edited.cloned(),
+        extra: cepa_core::Extra::new(),
+    };
+    let key = CallKey { batch: row.batch, idx: row.idx };
+    Arc::new(Entry::with_id(ids::result_id(turn, key), row.finished.unwrap_or(at), Message::Tool(message)))
+}
+
+fn with_note(content: Content, note: &str) -> Content {
+    match content {
+        Content::Text(text) => Content::Text(format!("{note}{text}")),
+        Content::Parts(mut parts) => {
+            parts.insert(0, cepa_core::Part::Text(note.to_owned()));
+            Content::Parts(parts)
+        }
+    }
+}
+
+pub(super) fn record(call: &Call) -> Option<Record> {
+    let result = call.row.result.as_ref()?;
+    Some(Record {
+        id: call.row.call_id.clone(),
+        name: call.row.tool.clone(),
+        args: call.row.args.clone(),
+        outcome: result.status,
+        result: content_of(result).text().into_owned(),
+        duration: call.took,
+    })
+}
+
+pub(super) fn shared(entries: &[Arc<Entry>]) -> impl Iterator<Item = SharedEntry> + '_ {
+    entries.iter().cloned().map(SharedEntry)
+}
