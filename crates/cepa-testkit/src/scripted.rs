@@ -125,6 +125,7 @@ impl Reply {
 
 /// What a script decides by when a call comes.
 type Choose = dyn Fn(usize, &ChatRequest) -> Reply + Send + Sync;
+type Hook = dyn Fn(usize, &ChatRequest) + Send + Sync;
 
 /// A [`ChatModel`] that answers from a script.
 ///
@@ -151,7 +152,7 @@ struct Inside {
     origin: Origin,
     script: Script,
     requests: Mutex<Vec<ChatRequest>>,
-    on_call: Option<Box<dyn Fn(usize, &ChatRequest) + Send + Sync>>,
+    on_call: Option<Box<Hook>>,
 }
 
 enum Script {

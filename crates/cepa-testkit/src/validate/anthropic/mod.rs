@@ -127,7 +127,7 @@ fn count_members(value: &Value, name: &str) -> usize {
 }
 
 fn settings(report: &mut Report, body: &Map<String, Value>, version: Version) {
-    if !body.get("max_tokens").and_then(Value::as_u64).is_some_and(|n| n > 0) {
+    if body.get("max_tokens").and_then(Value::as_u64).is_none_or(|n| n == 0) {
         report.add("an.max_tokens", "body.max_tokens", "is not a positive integer");
     }
     if version == Version::V2026_10_21 {
