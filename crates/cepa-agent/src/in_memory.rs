@@ -220,12 +220,17 @@ impl ChatMemory for InMemory {
     fn page<'a>(&'a self, id: &'a str, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Arc<Entry>>, Error>> {
         let state = self.state();
         let after = usize::try_from(after).unwrap_or(usize::MAX);
-        let page = state.conversations.get(id).map(|found| found.history.iter_from(after).take(limit).cloned().collect());
+        let page =
+            state.conversations.get(id).map(|found| found.history.iter_from(after).take(limit).cloned().collect());
         ready(Ok(page.unwrap_or_default()))
     }
 }
 
 impl TurnStore for InMemory {
+    fn identity(&self) -> Option<String> {
+        Some(format!("memory {:p}", Arc::as_ptr(&self.0)))
+    }
+
     fn lease<'a>(
         &'a self,
         conversation: &'a str,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cepa_core::{Error, ErrorKind};
+use cepa_core::{Error, ErrorKind, ToolFailure};
 
 use crate::{
     memory::Version,
@@ -27,7 +27,13 @@ impl CallChange {
     }
 }
 
-/// The row of a call after a change. A body that was entered stays entered, a result stays the result.
+/// Whether a result is final. A failure that a person can repair is not: the call may run again, or be answered.
+fn is_final(row: &CallRow) -> bool {
+    let repairable = Some(ToolFailure::Environment.as_str());
+    row.state == CallState::Finished && row.result.as_ref().and_then(|result| result.failure.as_deref()) != repairable
+}
+
+/// The row of a call after a change. A body that was entered stays entered, a final result stays the result.
 ///
 /// # Errors
 /// `conflict` if the call has come further than the change knows.
@@ -43,7 +49,7 @@ pub fn change_call(before: Option<&CallRow>, change: &CallChange) -> Result<Call
         },
         CallChange::Started { attempt, executed_args, at, .. } => {
             let mut row = planned()?;
-            if row.state == CallState::Finished {
+            if is_final(&row) {
                 return Err(conflict(key, "has already finished"));
             }
             if *attempt <= row.attempt {
@@ -52,6 +58,8 @@ pub fn change_call(before: Option<&CallRow>, change: &CallChange) -> Result<Call
             row.state = CallState::Started;
             row.attempt = *attempt;
             row.started = Some(*at);
+            row.result = None;
+            row.finished = None;
             if executed_args.is_some() {
                 row.executed_args.clone_from(executed_args);
             }
@@ -59,13 +67,10 @@ pub fn change_call(before: Option<&CallRow>, change: &CallChange) -> Result<Call
         }
         CallChange::Finished { result, at, .. } => {
             let mut row = planned()?;
-            if row.state == CallState::Finished {
-                // The same step written twice.
-                return if row.result.as_ref() == Some(result) {
-                    Ok(row)
-                } else {
-                    Err(conflict(key, "already has another result"))
-                };
+            if is_final(&row) {
+                // The same step may be written twice.
+                let same = row.result.as_ref() == Some(result);
+                return if same { Ok(row) } else { Err(conflict(key, "already has another result")) };
             }
             row.state = CallState::Finished;
             row.result = Some(result.clone());

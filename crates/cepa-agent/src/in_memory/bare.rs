@@ -133,6 +133,10 @@ impl<M: ChatMemory> ChatMemory for Bare<M> {
 }
 
 impl<M: ChatMemory> TurnStore for Bare<M> {
+    fn identity(&self) -> Option<String> {
+        Some(format!("memory {:p}", Arc::as_ptr(&self.0)))
+    }
+
     fn lease<'a>(
         &'a self,
         conversation: &'a str,

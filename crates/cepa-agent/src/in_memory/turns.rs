@@ -54,13 +54,7 @@ impl Turns {
         Self { keep: Some(keep), ..Self::default() }
     }
 
-    pub(super) fn lease(
-        &mut self,
-        conversation: &str,
-        holder: &str,
-        now: i64,
-        until: i64,
-    ) -> Result<Lease, Error> {
+    pub(super) fn lease(&mut self, conversation: &str, holder: &str, now: i64, until: i64) -> Result<Lease, Error> {
         let holding = self.leases.get(conversation).cloned().unwrap_or_default();
         let taken = holding.take(conversation, holder, now, until)?;
         let lease = Lease { token: taken.token, until };
