@@ -1,11 +1,22 @@
 //! Wires: what a provider's requests and responses look like. Pure functions and a fold, no I/O.
 
+mod hash;
+pub mod ids;
+pub mod json;
+pub mod names;
+pub mod openai_chat;
+pub mod reply;
+pub mod surrogates;
+
 use bytes::Bytes;
 use cepa_core::{ChatRequest, ChatResponse, Error, EventSink};
 
 use crate::sse::SseEvent;
 
 /// One provider's format, for one model at one endpoint.
+///
+/// Names of tools are those of the wire in what [`decode`](Self::decode) and the fold return;
+/// [`names::ToolNames`] turns them back.
 pub trait Dialect: Send + Sync + 'static {
     /// Folds the events of a stream into a response.
     type Accumulator: Accumulator;
@@ -37,6 +48,12 @@ pub trait Accumulator: Send {
 
     /// Whether the terminal event was seen: what follows need not be waited for.
     fn is_done(&self) -> bool;
+
+    /// Whether the reply is complete, though figures about it may still follow: a connection that breaks or falls
+    /// silent from here on takes nothing away.
+    fn is_whole(&self) -> bool {
+        self.is_done()
+    }
 
     /// The text so far, to be kept with an error.
     fn partial_text(&self) -> &str;

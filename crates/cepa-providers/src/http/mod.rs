@@ -1,0 +1,119 @@
+//! The HTTP client of the wires: one request out, one response in, with every wait bounded and nothing repeated.
+//!
+//! Connections are kept and shared (HTTP/1.1, or HTTP/2 where the server offers it over TLS). Dropping a request or a
+//! response closes its connection, or resets its HTTP/2 stream: the server learns that nobody listens any more.
+
+mod connect;
+mod explain;
+mod proxy;
+mod request;
+mod response;
+mod settings;
+mod stream;
+mod tls;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use cepa_core::Error;
+use hyper_util::{
+    client::legacy::Client,
+    rt::{TokioExecutor, TokioTimer},
+};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use connect::Connector;
+pub use request::HttpRequest;
+use request::Pieces;
+pub use response::HttpResponse;
+use response::Limits;
+pub use settings::{HttpSettings, Proxy};
+
+/// An idle connection is closed after this time: a bit before the minute after which common load balancers close it,
+/// so that a request does not meet a connection that is just going away.
+const POOL_IDLE: Duration = Duration::from_secs(50);
+
+/// HTTP/2 pings while a request is open, so that a connection that died unnoticed does not hold it until its timeout.
+const PING_EVERY: Duration = Duration::from_secs(30);
+const PING_ANSWER: Duration = Duration::from_secs(20);
+
+/// A client with its settings and its pool of connections. Cloning it shares both.
+///
+/// Making one costs nothing and needs no runtime: roots of trust, proxies and connections are looked for at the first
+/// request that needs them.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), cepa_core::Error> {
+/// use cepa_providers::http::{HttpClient, HttpRequest, HttpSettings};
+/// use tokio_util::sync::CancellationToken;
+///
+/// let client = HttpClient::new(HttpSettings::default());
+/// let request = HttpRequest::get("http://127.0.0.1:11434/v1/models")?;
+/// let response = client.send(request, &CancellationToken::new()).await?;
+/// println!("{}: {:?}", response.status(), response.collect().await?);
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct HttpClient {
+    settings: Arc<HttpSettings>,
+    connector: Connector,
+    client: Client<Connector, Pieces>,
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpClient").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Default for HttpClient {
+    fn default() -> Self {
+        Self::new(HttpSettings::default())
+    }
+}
+
+impl HttpClient {
+    /// A client with these settings.
+    pub fn new(settings: HttpSettings) -> Self {
+        let settings = Arc::new(settings);
+        let connector = Connector::new(settings.clone());
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(POOL_IDLE)
+            .http2_keep_alive_interval(PING_EVERY)
+            .http2_keep_alive_timeout(PING_ANSWER)
+            .build(connector.clone());
+        Self { settings, connector, client }
+    }
+
+    /// Sends a request and waits for the head of its response. A response with an error status is a response.
+    ///
+    /// The request is sent once. (One exception, which no server can see: it goes to another connection when the kept one
+    /// turns out to be closed before a byte of it was written.)
+    ///
+    /// # Errors
+    /// `network` if the host was not reached (in time) or the connection broke, `timeout` if it was sent and not answered
+    /// in time, `cancelled`, `decode` if what came back is not HTTP or has an encoding that was not asked for,
+    /// `invalid_config` for an unusable proxy. Messages name the host and never the key.
+    pub async fn send(&self, request: HttpRequest, cancel: &CancellationToken) -> Result<HttpResponse, Error> {
+        let start = Instant::now();
+        let host = request.host().to_owned();
+        let proxy_authorization = self.connector.proxy_authorization(request.url());
+        let request = request.into_http(&self.settings, proxy_authorization);
+        let sending = timeout(self.settings.response_timeout, self.client.request(request));
+        let response = match cancel.run_until_cancelled(sending).await {
+            None => return Err(explain::cancelled(&host)),
+            Some(Err(_)) => return Err(explain::no_answer(&host, self.settings.response_timeout)),
+            Some(Ok(Err(error))) => return Err(explain::request_failed(&host, error)),
+            Some(Ok(Ok(response))) => response,
+        };
+        let limits = Limits {
+            start,
+            total: self.settings.response_timeout,
+            idle: self.settings.idle_timeout,
+            bytes: self.settings.max_body_bytes,
+        };
+        HttpResponse::new(host, response, limits, cancel.clone())
+    }
+}

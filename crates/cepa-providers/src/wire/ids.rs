@@ -1,0 +1,168 @@
+//! Call ids: on the wire unique in the whole request and of the provider's alphabet; in replies never missing.
+
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet, VecDeque},
+    hash::{BuildHasher, Hasher, RandomState},
+};
+
+use cepa_core::ToolCall;
+
+use super::hash;
+
+/// Which ids a provider takes. Ids that it takes are never changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IdRule {
+    alphabet: Alphabet,
+    min: usize,
+    max: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Alphabet {
+    /// Visible ASCII.
+    Visible,
+    /// `[a-zA-Z0-9_-]`.
+    Word,
+    /// `[a-zA-Z0-9]`.
+    Alphanumeric,
+}
+
+impl IdRule {
+    /// Any visible ASCII: servers that write long ids (vLLM, LiteLLM) get them back unchanged.
+    pub const VISIBLE: Self = Self { alphabet: Alphabet::Visible, min: 1, max: 512 };
+    /// At most 40 characters: `Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum
+    /// length 40` (<https://github.com/vercel/ai/issues/5171>).
+    pub const VISIBLE_40: Self = Self { max: 40, ..Self::VISIBLE };
+    /// `^[a-zA-Z0-9_-]+$` (<https://github.com/theopenco/llmgateway/pull/3389>).
+    pub const WORD: Self = Self { alphabet: Alphabet::Word, min: 1, max: 256 };
+    /// Nine letters and digits
+    /// (<https://docs.vllm.ai/en/v0.15.0/api/vllm/tool_parsers/mistral_tool_parser/>, which names Mistral's own check).
+    pub const ALNUM_9: Self = Self { alphabet: Alphabet::Alphanumeric, min: 9, max: 9 };
+
+    /// Whether an id can be sent as it is.
+    pub fn accepts(&self, id: &str) -> bool {
+        let fits = |byte: u8| match self.alphabet {
+            Alphabet::Visible => byte.is_ascii_graphic(),
+            Alphabet::Word => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
+            Alphabet::Alphanumeric => byte.is_ascii_alphanumeric(),
+        };
+        (self.min..=self.max).contains(&id.len()) && id.bytes().all(fits)
+    }
+
+    /// The `nth` id in place of `original`: the same for the same question, for ever.
+    fn replacement(&self, original: &str, nth: u64) -> String {
+        let hash = hash::stable(original, nth);
+        match self.alphabet {
+            Alphabet::Visible | Alphabet::Word => format!("call_{hash:016x}"),
+            Alphabet::Alphanumeric => base62(hash),
+        }
+    }
+}
+
+fn base62(mut hash: u64) -> String {
+    const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let digit = |rest: u64| usize::try_from(rest).ok().and_then(|at| DIGITS.get(at)).copied().unwrap_or(b'0');
+    (0..9)
+        .map(|_| {
+            let rest = hash % 62;
+            hash /= 62;
+            char::from(digit(rest))
+        })
+        .collect()
+}
+
+/// The ids of one request, given out call by call in the order of the history.
+///
+/// Calls and results are paired by position, as [`pairing::heal`](cepa_core::pairing::heal) leaves them: the ids in the
+/// history may be missing, empty or repeated. What a call gets depends only on the calls before it, so that it is the
+/// same in every later request.
+///
+/// ```
+/// use cepa_core::{Args, ToolCall};
+/// use cepa_providers::wire::ids::{IdRule, WireIds};
+///
+/// let calls = [ToolCall::new("c1", "t", Args::empty()), ToolCall::new("c1", "t", Args::empty())];
+/// let mut ids = WireIds::new(IdRule::VISIBLE);
+/// let sent = ids.calls(&calls);
+/// assert_eq!(sent[0], "c1");
+/// assert_ne!(sent[1], "c1");
+/// assert_eq!(ids.result().as_ref(), Some(&sent[0]));
+/// assert_eq!(ids.result().as_ref(), Some(&sent[1]));
+/// ```
+#[derive(Debug)]
+pub struct WireIds<'a> {
+    rule: IdRule,
+    used: HashSet<Cow<'a, str>>,
+    /// How often an id was replaced.
+    replaced: HashMap<&'a str, u64>,
+    open: VecDeque<Cow<'a, str>>,
+}
+
+impl<'a> WireIds<'a> {
+    /// For one request.
+    pub fn new(rule: IdRule) -> Self {
+        Self { rule, used: HashSet::new(), replaced: HashMap::new(), open: VecDeque::new() }
+    }
+
+    /// The ids of one message's calls, in order; their results are asked for with [`WireIds::result`].
+    pub fn calls(&mut self, calls: &'a [ToolCall]) -> Vec<Cow<'a, str>> {
+        let ids: Vec<_> = calls.iter().map(|call| self.assign(&call.id)).collect();
+        self.open = ids.iter().cloned().collect();
+        ids
+    }
+
+    /// The id of the call that the next result answers; `None` for a result that answers none.
+    pub fn result(&mut self) -> Option<Cow<'a, str>> {
+        self.open.pop_front()
+    }
+
+    fn assign(&mut self, id: &'a str) -> Cow<'a, str> {
+        if self.rule.accepts(id) && self.used.insert(Cow::Borrowed(id)) {
+            return Cow::Borrowed(id);
+        }
+        let nth = self.replaced.entry(id).or_default();
+        loop {
+            let made: Cow<'a, str> = self.rule.replacement(id, *nth).into();
+            *nth += 1;
+            if self.used.insert(made.clone()) {
+                return made;
+            }
+        }
+    }
+}
+
+/// The ids of one reply: what is missing, empty or repeated in it gets a fresh one.
+#[derive(Debug, Default)]
+pub struct ReplyIds {
+    used: HashSet<String>,
+}
+
+impl ReplyIds {
+    /// For one reply.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The id of the next call: the provider's if there is one and it is the first of its kind, else a fresh one that
+    /// matches `^[a-zA-Z0-9_-]+$`.
+    pub fn settle(&mut self, id: Option<&str>) -> String {
+        let id = match id {
+            Some(id) if !id.trim().is_empty() && !self.used.contains(id) => id.to_owned(),
+            _ => fresh(),
+        };
+        self.used.insert(id.clone());
+        id
+    }
+}
+
+/// An id that no other call of the conversation has. The standard library's hash keys are random enough for that, and save
+/// a dependency.
+fn fresh() -> String {
+    let random = || RandomState::new().build_hasher().finish();
+    format!("call_{:016x}{:08x}", random(), random() >> 32)
+}
+
+#[cfg(test)]
+#[path = "ids_tests.rs"]
+mod tests;

@@ -1,0 +1,183 @@
+//! A request's body: the history message by message, then everything else.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use cepa_core::{ChatRequest, Entry, Error, ErrorKind, History, Message, Part, Role, ToolMessage, pairing};
+
+use super::{AfterTools, OpenAiChat, SystemPlace, messages, options};
+use crate::wire::{ids::WireIds, json, json::Pieces};
+
+/// The body in pieces.
+///
+/// # Errors
+/// As [`Dialect::encode`](crate::wire::Dialect::encode).
+pub(super) fn encode(dialect: &OpenAiChat, request: &ChatRequest) -> Result<Vec<Bytes>, Error> {
+    let extra = &request.options.extra;
+    let mut pieces = Pieces::new();
+    pieces.tail().extend_from_slice(b"{\"model\":");
+    match extra.get("model") {
+        Some(model) => json::write(pieces.tail(), model)?,
+        None => json::write(pieces.tail(), &*dialect.origin.model)?,
+    }
+    pieces.tail().extend_from_slice(b",\"messages\":");
+    match extra.get("messages") {
+        Some(messages) => json::write(pieces.tail(), messages)?,
+        None => {
+            let history = pairing::heal(&request.messages);
+            pieces.tail().push(b'[');
+            Writer::new(dialect, &mut pieces).history(request.system_prompt.as_deref(), &history)?;
+            pieces.tail().push(b']');
+        }
+    }
+    options::write(dialect, request, &mut pieces)?;
+    pieces.tail().push(b'}');
+    Ok(pieces.finish())
+}
+
+/// The array of messages as it grows.
+struct Writer<'a, 'p> {
+    dialect: &'a OpenAiChat,
+    pieces: &'p mut Pieces,
+    ids: WireIds<'a>,
+    /// Who spoke last on the wire.
+    last: Option<Role>,
+    /// The media of the results behind the last calls.
+    attached: Vec<(&'a ToolMessage, Vec<&'a Part>)>,
+}
+
+impl<'a, 'p> Writer<'a, 'p> {
+    fn new(dialect: &'a OpenAiChat, pieces: &'p mut Pieces) -> Self {
+        Self { dialect, pieces, ids: WireIds::new(dialect.quirks.call_ids), last: None, attached: Vec::new() }
+    }
+
+    fn history(&mut self, system_prompt: Option<&str>, history: &'a History) -> Result<(), Error> {
+        let is_system = |entry: &&std::sync::Arc<Entry>| entry.message.role() == Role::System;
+        let leading = history.iter().take_while(is_system).count();
+        let merged = match self.dialect.quirks.system {
+            SystemPlace::Anywhere => leading,
+            SystemPlace::Single => history.len(),
+        };
+        let texts = history.iter().take(merged).filter(is_system).filter_map(|entry| entry.message.content());
+        self.leading_system(system_prompt, texts)?;
+        for (place, entry) in history.iter().enumerate() {
+            if place < merged && is_system(&entry) {
+                continue;
+            }
+            self.entry(entry).map_err(|error| {
+                let message = format!("message {place} of the conversation: {}", error.message());
+                error.with_message(message)
+            })?;
+        }
+        self.write_attached()?;
+        match self.last {
+            Some(_) => Ok(()),
+            None => Err(Error::new(ErrorKind::InvalidInput, "there is no message to send: add one")),
+        }
+    }
+
+    fn leading_system(
+        &mut self,
+        prompt: Option<&str>,
+        contents: impl Iterator<Item = &'a cepa_core::Content>,
+    ) -> Result<(), Error> {
+        let mut texts: Vec<Cow<'_, str>> = prompt.map(Cow::Borrowed).into_iter().collect();
+        for content in contents {
+            texts.push(messages::system_text(content)?);
+        }
+        texts.retain(|text| !text.trim().is_empty());
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let text = texts.join("\n\n");
+        messages::system(self.begin(Role::System)?, &text)
+    }
+
+    fn entry(&mut self, entry: &'a Entry) -> Result<(), Error> {
+        if entry.message.role() != Role::Tool {
+            self.write_attached()?;
+        }
+        match &entry.message {
+            Message::System(message) => {
+                let text = messages::system_text(&message.content)?;
+                if text.trim().is_empty() {
+                    return Ok(());
+                }
+                self.kept(entry, |out| messages::system(out, &text))
+            }
+            Message::User(message) => self.kept(entry, |out| messages::user(out, message)),
+            Message::Assistant(message) => {
+                let dialect = self.dialect;
+                let ids = self.ids.calls(&message.tool_calls);
+                let write = |out: &mut Vec<u8>| messages::assistant(dialect, out, message, &ids);
+                // A message whose ids depend on the messages before it is not the same in every request.
+                if ids.iter().all(is_own) { self.kept(entry, write) } else { write(self.begin(Role::Assistant)?) }
+            }
+            Message::Tool(message) => {
+                // After healing each result answers a call.
+                let Some(id) = self.ids.result() else { return Ok(()) };
+                self.result(entry, message, &id)
+            }
+        }
+    }
+
+    fn result(&mut self, entry: &'a Entry, message: &'a ToolMessage, id: &Cow<'a, str>) -> Result<(), Error> {
+        let mut media = Vec::new();
+        let mut write = |out: &mut Vec<u8>| {
+            media = messages::tool(out, message, id)?;
+            Ok(())
+        };
+        let has_parts = matches!(message.content, cepa_core::Content::Parts(_));
+        if is_own(id) && !has_parts {
+            return self.kept(entry, write);
+        }
+        write(self.begin(Role::Tool)?)?;
+        if !media.is_empty() {
+            self.attached.push((message, media));
+        }
+        Ok(())
+    }
+
+    /// Writes a message that is the same in every request of this dialect, or takes what was written for an earlier one.
+    fn kept(&mut self, entry: &Entry, write: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>) -> Result<(), Error> {
+        let key = &self.dialect.key;
+        let bytes = match entry.encoded.get(key) {
+            Some(bytes) => bytes,
+            None => {
+                let mut out = Vec::new();
+                write(&mut out)?;
+                let bytes = Bytes::from(out);
+                entry.encoded.set(key, bytes.clone());
+                bytes
+            }
+        };
+        self.begin(entry.message.role())?;
+        self.pieces.share(bytes);
+        Ok(())
+    }
+
+    fn write_attached(&mut self) -> Result<(), Error> {
+        if self.attached.is_empty() {
+            return Ok(());
+        }
+        let attached = std::mem::take(&mut self.attached);
+        messages::attachments(self.begin(Role::User)?, &attached)
+    }
+
+    /// Where the next message goes.
+    fn begin(&mut self, role: Role) -> Result<&mut Vec<u8>, Error> {
+        let after_tools = self.last == Some(Role::Tool) && role == Role::User;
+        match self.dialect.quirks.after_tools {
+            AfterTools::Assistant if after_tools => messages::no_reply(self.begin(Role::Assistant)?)?,
+            AfterTools::Assistant | AfterTools::Anyone => {}
+        }
+        if self.last.replace(role).is_some() {
+            self.pieces.tail().push(b',');
+        }
+        Ok(self.pieces.tail())
+    }
+}
+
+fn is_own(id: &Cow<'_, str>) -> bool {
+    matches!(id, Cow::Borrowed(_))
+}

@@ -1,0 +1,92 @@
+//! A streamed reply from its bytes: server-sent events in any pieces in, events and at the end a response out.
+
+use cepa_core::{ChatResponse, Error, EventSink};
+
+use super::{Accumulator, Dialect};
+use crate::sse::{SseDecoder, SseEvent};
+
+/// Decodes the body of a streamed reply, however the network cuts it.
+///
+/// ```
+/// use cepa_core::{ChatEvent, EventSink, Origin};
+/// use cepa_providers::wire::{openai_chat::{OpenAiChat, Quirks}, reply::ReplyDecoder};
+///
+/// let dialect = OpenAiChat::new(Origin { provider: "openai".into(), model: "m".into() }, Quirks::default());
+/// let mut reply = ReplyDecoder::new(&dialect, EventSink::new(|event| println!("{event:?}")));
+/// reply.push(b"data: {\"choices\":[{\"delta\":{\"content\":\"Hel")?;
+/// reply.push(b"lo\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")?;
+/// assert!(reply.is_done());
+/// assert_eq!(reply.finish()?.message.content.map(|c| c.text().into_owned()).as_deref(), Some("Hello"));
+/// # Ok::<(), cepa_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ReplyDecoder<A> {
+    sse: SseDecoder,
+    fold: A,
+    sink: EventSink,
+    events: Vec<SseEvent>,
+}
+
+impl<A: Accumulator> ReplyDecoder<A> {
+    /// At the start of a body; events go to the sink as they become known.
+    pub fn new<D: Dialect<Accumulator = A>>(dialect: &D, sink: EventSink) -> Self {
+        Self { sse: SseDecoder::new(), fold: dialect.accumulator(), sink, events: Vec::new() }
+    }
+
+    /// Takes the next piece of the body.
+    ///
+    /// # Errors
+    /// What the stream reports or cannot be read, with the text so far. The decoder is of no use afterwards.
+    pub fn push(&mut self, chunk: &[u8]) -> Result<(), Error> {
+        let mut events = std::mem::take(&mut self.events);
+        let pushed = self.sse.push(chunk, &mut events);
+        // What came before a fault counts, so that the outcome does not depend on how the body was cut.
+        for event in events.drain(..) {
+            self.take(event)?;
+        }
+        self.events = events;
+        pushed.map_err(|error| self.with_text(error))
+    }
+
+    /// Whether the end of the reply was seen, so that nothing more need be read.
+    pub fn is_done(&self) -> bool {
+        self.fold.is_done()
+    }
+
+    /// Whether the reply is complete, though figures about it may still follow.
+    pub fn is_whole(&self) -> bool {
+        self.fold.is_whole()
+    }
+
+    /// The text so far.
+    pub fn partial_text(&self) -> &str {
+        self.fold.partial_text()
+    }
+
+    /// The response, at the end of the body.
+    ///
+    /// # Errors
+    /// `truncated` if the body ended before the reply did, with the text so far.
+    pub fn finish(mut self) -> Result<ChatResponse, Error> {
+        if let Some(event) = std::mem::take(&mut self.sse).finish() {
+            self.take(event)?;
+        }
+        let text = self.fold.partial_text().to_owned();
+        self.fold.finish(&self.sink).map_err(|error| keep_text(error, &text))
+    }
+
+    fn take(&mut self, event: SseEvent) -> Result<(), Error> {
+        if self.fold.is_done() {
+            return Ok(());
+        }
+        self.fold.event(event, &self.sink).map_err(|error| self.with_text(error))
+    }
+
+    fn with_text(&self, error: Error) -> Error {
+        keep_text(error, self.fold.partial_text())
+    }
+}
+
+fn keep_text(error: Error, text: &str) -> Error {
+    if text.is_empty() || error.partial_text().is_some() { error } else { error.with_partial_text(text) }
+}

@@ -1,0 +1,65 @@
+//! Replies with half a character: `\ud83d` without its other half, as a cut reply may end.
+//!
+//! JSON allows the escape, no Unicode text can hold it (<https://www.rfc-editor.org/rfc/rfc8259#section-8.2>), and a strict
+//! parser refuses the whole reply for it.
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+
+/// Reads JSON; half characters in it become U+FFFD.
+///
+/// # Errors
+/// What is wrong with the text besides.
+pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error> {
+    serde_json::from_str(json).or_else(|error| match whole(json) {
+        Cow::Borrowed(_) => Err(error),
+        Cow::Owned(mended) => serde_json::from_str(&mended),
+    })
+}
+
+/// The same JSON with U+FFFD in place of each escape of a surrogate that has no partner.
+pub fn whole(json: &str) -> Cow<'_, str> {
+    let mut mended = String::new();
+    let mut rest = json;
+    // Everything before this is copied already.
+    let mut kept = 0;
+    while let Some(at) = rest.find('\\') {
+        let escape = rest.get(at..).unwrap_or_default();
+        let start = json.len() - escape.len();
+        let (length, lone) = match unit(escape) {
+            Some(0xD800..=0xDBFF) => match unit(escape.get(6..).unwrap_or_default()) {
+                Some(0xDC00..=0xDFFF) => (12, false),
+                _ => (6, true),
+            },
+            Some(0xDC00..=0xDFFF) => (6, true),
+            Some(_) => (6, false),
+            // The character behind the backslash may be any, in JSON that is none.
+            None => (1 + escape.chars().nth(1).map_or(0, char::len_utf8), false),
+        };
+        if lone {
+            mended.push_str(json.get(kept..start).unwrap_or_default());
+            mended.push('\u{fffd}');
+            kept = start + length;
+        }
+        rest = escape.get(length..).unwrap_or_default();
+    }
+    if kept == 0 {
+        return json.into();
+    }
+    mended.push_str(json.get(kept..).unwrap_or_default());
+    mended.into()
+}
+
+/// The UTF-16 unit that an escape `\uXXXX` at the start of the text stands for.
+fn unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    u16::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+#[path = "surrogates_tests.rs"]
+mod tests;
