@@ -69,14 +69,13 @@ impl RetryPolicy {
             return Next::GiveUp;
         }
         let left = self.deadline.saturating_sub(elapsed);
-        let random = random.clamp(0.0, 1.0);
         match error.retry_after() {
             Some(asked) if asked > left => Next::GiveUp,
             // Never earlier than asked, and not all callers in the same instant.
-            Some(asked) => Next::Wait(asked.saturating_add(self.base.mul_f64(random)).min(left)),
+            Some(asked) => Next::Wait(asked.saturating_add(part(self.base, random)).min(left)),
             None => {
                 let doublings = attempts.saturating_sub(1).min(31);
-                let wait = self.base.saturating_mul(1 << doublings).min(self.max_delay).mul_f64(random);
+                let wait = part(self.base.saturating_mul(1 << doublings).min(self.max_delay), random);
                 if wait > left { Next::GiveUp } else { Next::Wait(wait) }
             }
         }
@@ -164,6 +163,11 @@ where
 
 fn cancelled() -> Error {
     Error::new(ErrorKind::Cancelled, "the model call was cancelled")
+}
+
+/// This share, from 0 to 1, of a time.
+fn part(whole: Duration, share: f64) -> Duration {
+    Duration::try_from_secs_f64(whole.as_secs_f64() * share.clamp(0.0, 1.0)).map_or(whole, |part| part.min(whole))
 }
 
 /// A number from 0 to 1 that differs between callers and calls. The standard library's hash keys are random enough to

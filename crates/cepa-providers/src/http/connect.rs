@@ -41,6 +41,10 @@ type BoxError = Box<dyn StdError + Send + Sync>;
 /// Probes on a silent connection: a long answer must not look like a dead one to the routers between, and a dead one must be noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
+/// How long sent bytes may stay unacknowledged.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const UNHEARD: Duration = Duration::from_secs(45);
+
 /// Why a host was not reached.
 #[derive(Debug)]
 pub(super) enum ConnectError {
@@ -126,6 +130,10 @@ impl Connector {
         tcp.set_nodelay(true);
         tcp.set_keepalive(Some(KEEP_ALIVE));
         tcp.set_keepalive_interval(Some(KEEP_ALIVE));
+        tcp.set_keepalive_retries(Some(3));
+        // A kept connection whose other end has vanished (a laptop that slept) would else hold a request until its timeout.
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        tcp.set_tcp_user_timeout(Some(UNHEARD));
         Self(Arc::new(Shared { settings, tcp, tls: Tls::default(), proxies: OnceLock::new() }))
     }
 

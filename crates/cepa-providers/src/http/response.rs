@@ -1,6 +1,10 @@
 //! A response: its head, and a body that is read whole or piece by piece, never without a bound.
 
-use std::{future::poll_fn, pin::Pin, time::Duration};
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    time::{Duration, SystemTime},
+};
 
 use bytes::{Bytes, BytesMut};
 use cepa_core::Error;
@@ -10,6 +14,10 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::explain;
+use crate::{
+    classify::{Failure, classify},
+    secret::ApiKey,
+};
 
 /// What is read of an error body: no provider says more, and a broken server may say anything.
 const ERROR_BYTES: usize = 256 * 1024;
@@ -158,6 +166,24 @@ impl HttpResponse {
         .await;
         text.truncate(ERROR_BYTES);
         String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// The error that a response with an error status means (W4), with what its body says.
+    pub async fn into_error(self, provider: &str, key: Option<&ApiKey>) -> Error {
+        let (status, headers, host, cancel) =
+            (self.status(), self.headers.clone(), self.host.clone(), self.cancel.clone());
+        let body = self.error_text().await;
+        if cancel.is_cancelled() {
+            return explain::cancelled(&host);
+        }
+        classify(&Failure {
+            provider,
+            status: Some(status),
+            headers: &headers,
+            body: &body,
+            now: SystemTime::now(),
+            key,
+        })
     }
 
     /// Ends a stream whose last event was seen. The rest, usually an empty last chunk, is awaited for an instant so that

@@ -3,7 +3,10 @@
 use std::time::{Duration, Instant};
 
 use cepa_core::ErrorKind;
-use cepa_providers::http::{HttpClient, HttpRequest};
+use cepa_providers::{
+    http::{HttpClient, HttpRequest},
+    secret::ApiKey,
+};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -282,4 +285,27 @@ async fn an_error_body_is_read_as_far_as_it_makes_sense() {
     .await;
     let text = soon(server.post(settings()).await.unwrap().error_text()).await;
     assert!(text.len() <= 256 * 1024 + 3 && text.len() > 200 * 1024, "{}", text.len());
+}
+
+// W4
+#[tokio::test]
+async fn a_refusal_becomes_an_error_with_what_its_body_says() {
+    let server = Server::answering(
+        "HTTP/1.1 429 Slow\r\nretry-after: 7\r\nx-request-id: r1\r\ncontent-length: 78\r\n\r\n\
+         {\"error\":{\"message\":\"wait, sk-case-key-that-must-not-leak\",\"type\":\"requests\"}}",
+    )
+    .await;
+    let key = ApiKey::new("sk-case-key-that-must-not-leak").unwrap();
+    let error = soon(server.post(settings()).await.unwrap().into_error("acme", Some(&key))).await;
+    assert_eq!(error.to_string(), "rate_limit: wait, [api key] (provider acme, status 429, code requests, request r1)");
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
+
+    let broken = Server::start(|mut peer| async move {
+        peer.request().await;
+        peer.send("HTTP/1.1 503 Down\r\ncontent-length: 100\r\n\r\nhalf").await;
+    })
+    .await;
+    let error = soon(broken.post(settings()).await.unwrap().into_error("acme", None)).await;
+    assert_eq!((error.kind(), error.status()), (ErrorKind::Server, Some(503)));
+    assert_eq!(error.message(), "HTTP 503 Service Unavailable: half");
 }
