@@ -52,7 +52,7 @@ pub(super) enum Results<'a> {
 
 impl Results<'_> {
     /// Whether it is left out: "content" is optional, and an empty text block is refused.
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Text(text) => text.trim().is_empty(),
             Self::Blocks(blocks) => blocks.is_empty(),

@@ -24,6 +24,7 @@ mod encode;
 mod layout;
 mod media;
 mod params;
+mod received;
 mod reply;
 mod stream;
 mod tools;

@@ -1,0 +1,254 @@
+//! The fold of a streamed reply: <https://platform.claude.com/docs/en/build-with-claude/streaming>.
+//!
+//! The `type` in the data decides what an event is; the name in its `event:` line only where there is none. Events, blocks
+//! and deltas that are not known are passed over. `message_stop` is the end.
+
+use std::collections::HashMap;
+
+use cepa_core::{ChatEvent, ChatResponse, Error, ErrorKind, EventSink, Origin, RawJson, ToolCall};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+use super::{
+    decode,
+    received::{Delta, Piece, Received, Told},
+    reply,
+    usage::Counts,
+};
+use crate::{
+    sse::SseEvent,
+    wire::{Accumulator, ids::ReplyIds, surrogates},
+};
+
+/// A reply that is being streamed.
+#[derive(Debug)]
+pub struct Fold {
+    origin: Origin,
+    ids: ReplyIds,
+    blocks: Vec<Growing>,
+    /// The blocks that are open, by the index that the provider gave them.
+    open: HashMap<u64, usize>,
+    calls: usize,
+    text: String,
+    counts: Counts,
+    stop_reason: Option<String>,
+    done: bool,
+}
+
+#[derive(Debug)]
+struct Growing {
+    block: Received,
+    /// The place of a call among the calls of the reply.
+    call: Option<usize>,
+    open: bool,
+}
+
+/// The members of all events; which of them matter depends on the type.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    index: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content_block: Option<&'a RawValue>,
+    #[serde(borrow)]
+    delta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Start {
+    usage: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct End {
+    stop_reason: Option<String>,
+}
+
+impl Fold {
+    pub(super) fn new(origin: Origin) -> Self {
+        Self {
+            origin,
+            ids: ReplyIds::new(),
+            blocks: Vec::new(),
+            open: HashMap::new(),
+            calls: 0,
+            text: String::new(),
+            counts: Counts::default(),
+            stop_reason: None,
+            done: false,
+        }
+    }
+
+    fn started(&mut self, message: Option<&RawValue>) -> Result<(), Error> {
+        // Somebody between us and the model began again. Before any block that is harmless; later the texts would mix.
+        if !self.blocks.is_empty() {
+            return Err(self.bad("a second message begins inside the first"));
+        }
+        // Nothing else of it is needed, so nothing else can be wrong with it.
+        if let Some(usage) = message.and_then(parse::<Start>).and_then(|start| start.usage) {
+            self.counts.update(Counts::of(Some(&usage)));
+        }
+        Ok(())
+    }
+
+    fn block_started(&mut self, event: &Event<'_>, sink: &EventSink) -> Result<(), Error> {
+        let raw = event.content_block.and_then(|raw| RawJson::parse(raw.get()).ok());
+        let raw = raw.ok_or_else(|| self.bad("a block begins without a content_block"))?;
+        let block = Received::read(raw, &mut self.ids).map_err(|what| self.bad(&what))?;
+        let mut call = None;
+        match &block {
+            Received::Text { text, .. } if !text.is_empty() => {
+                self.text.push_str(text);
+                sink.emit(ChatEvent::Text(text.clone()));
+            }
+            Received::Thinking { text, .. } if !text.is_empty() => sink.emit(ChatEvent::Reasoning(text.clone())),
+            Received::Call { id, name, .. } => {
+                let index = self.calls;
+                self.calls += 1;
+                call = Some(index);
+                sink.emit(ChatEvent::CallBegun { index, id: id.clone(), name: name.clone() });
+            }
+            Received::Text { .. } | Received::Thinking { .. } | Received::Opaque { .. } => {}
+        }
+        let place = self.blocks.len();
+        self.blocks.push(Growing { block, call, open: true });
+        // Servers that leave the index out send one block after another.
+        let index = event.index.and_then(parse::<u64>).unwrap_or(place as u64);
+        if let Some(before) = self.open.insert(index, place) {
+            self.close(before, sink);
+        }
+        Ok(())
+    }
+
+    fn block_grew(&mut self, event: &Event<'_>, sink: &EventSink) -> Result<(), Error> {
+        let delta: Delta = event.delta.and_then(parse).unwrap_or_default();
+        let place = self.place(event);
+        let Some(growing) = place.and_then(|place| self.blocks.get_mut(place)) else {
+            tracing::debug!("a delta for a block that is not open is left out");
+            return Ok(());
+        };
+        let call = growing.call;
+        match growing.block.grow(delta).map_err(|what| self.bad(&what))? {
+            Told::Text(text) => {
+                self.text.push_str(&text);
+                sink.emit(ChatEvent::Text(text));
+            }
+            Told::Reasoning(text) => sink.emit(ChatEvent::Reasoning(text)),
+            Told::Arguments(delta) => {
+                if let Some(index) = call {
+                    sink.emit(ChatEvent::CallArguments { index, delta });
+                }
+            }
+            Told::Nothing => {}
+        }
+        Ok(())
+    }
+
+    fn block_stopped(&mut self, event: &Event<'_>, sink: &EventSink) {
+        if let Some(place) = self.place(event) {
+            self.open.retain(|_, open| *open != place);
+            self.close(place, sink);
+        }
+    }
+
+    /// The open block that an event is about.
+    fn place(&self, event: &Event<'_>) -> Option<usize> {
+        match event.index {
+            Some(index) => self.open.get(&parse::<u64>(index)?).copied(),
+            None => self.open.values().max().copied(),
+        }
+    }
+
+    fn close(&mut self, place: usize, sink: &EventSink) {
+        let Some(growing) = self.blocks.get_mut(place).filter(|growing| growing.open) else { return };
+        growing.open = false;
+        if let (Some(index), Piece::Call { id, name, args, .. }) = (growing.call, growing.block.piece()) {
+            sink.emit(ChatEvent::CallReady { index, call: ToolCall::new(id, name, args) });
+        }
+    }
+
+    fn message_changed(&mut self, event: &Event<'_>, sink: &EventSink) {
+        if let Some(reason) = event.delta.and_then(parse::<End>).and_then(|end| end.stop_reason) {
+            self.stop_reason = Some(reason);
+        }
+        if let Some(usage) = event.usage.and_then(parse::<serde_json::Value>) {
+            self.counts.update(Counts::of(Some(&usage)));
+            if let Some(usage) = self.counts.usage() {
+                sink.emit(ChatEvent::Usage(usage));
+            }
+        }
+    }
+
+    fn bad(&self, what: &str) -> Error {
+        self.with_text(Error::new(ErrorKind::Decode, format!("the stream is not readable: {what}")))
+    }
+
+    fn with_text(&self, error: Error) -> Error {
+        let error = error.with_provider(self.origin.provider.clone());
+        if self.text.is_empty() { error } else { error.with_partial_text(self.text.clone()) }
+    }
+}
+
+impl Accumulator for Fold {
+    fn event(&mut self, event: SseEvent, sink: &EventSink) -> Result<(), Error> {
+        let data = event.data.trim();
+        if self.done || data.is_empty() || data.starts_with(':') || data == "[DONE]" {
+            return Ok(());
+        }
+        let data = surrogates::whole(data);
+        let members: Event<'_> = match serde_json::from_str(&data) {
+            Ok(members) => members,
+            // Some JSON that is no event.
+            Err(_) if !data.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(&data).is_ok() => {
+                return Ok(());
+            }
+            Err(error) => return Err(self.bad(&format!("an event is not JSON: {error}"))),
+        };
+        let kind = members.kind.and_then(parse::<String>).or(event.event);
+        match kind.as_deref() {
+            Some("message_start") => self.started(members.message)?,
+            Some("content_block_start") => self.block_started(&members, sink)?,
+            Some("content_block_delta") => self.block_grew(&members, sink)?,
+            Some("content_block_stop") => self.block_stopped(&members, sink),
+            Some("message_delta") => self.message_changed(&members, sink),
+            Some("message_stop") => self.done = true,
+            Some("error") => return Err(self.with_text(decode::reported(&self.origin, &data))),
+            None if members.error.is_some() => return Err(self.with_text(decode::reported(&self.origin, &data))),
+            Some(_) | None => {}
+        }
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn partial_text(&self) -> &str {
+        &self.text
+    }
+
+    fn finish(mut self, sink: &EventSink) -> Result<ChatResponse, Error> {
+        if !self.done {
+            let message = "the stream ended before the reply did (no message_stop): what came is incomplete";
+            return Err(self.with_text(Error::new(ErrorKind::Truncated, message)));
+        }
+        for place in 0..self.blocks.len() {
+            self.close(place, sink);
+        }
+        let pieces = self.blocks.iter().map(|growing| growing.block.piece()).collect();
+        Ok(reply::response(pieces, self.stop_reason.as_deref(), self.counts.usage(), &self.origin))
+    }
+}
+
+fn parse<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
+    serde_json::from_str(raw.get()).ok()
+}
