@@ -1,1 +1,3 @@
 //! cepa
+
+pub use cepa_core::*;
