@@ -6,8 +6,6 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use sha2::{Digest, Sha256};
-
 use crate::store::CallKey;
 
 /// Milliseconds since 1970.
@@ -44,8 +42,8 @@ pub(crate) fn reply_id(turn: &str, n: u32) -> String {
     format!("{turn}/a{n}")
 }
 
-/// The id of a call's result.
-pub(crate) fn result_id(turn: &str, key: CallKey) -> String {
+/// The id of the message with a call's result; a full result that was cut for the model is kept under it.
+pub fn result_id(turn: &str, key: CallKey) -> String {
     format!("{turn}/t{}.{}", key.batch, key.idx)
 }
 
@@ -69,5 +67,5 @@ pub(crate) fn idempotency_key(turn: &str, key: CallKey) -> String {
 
 /// A hash of a text, in hexadecimal: 32 digits are enough to tell arguments and schemas apart.
 pub fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hmac_sha256::Hash::hash(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

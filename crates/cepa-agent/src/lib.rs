@@ -1,25 +1,44 @@
 //! The agent of cepa: the turn and its driver, the gate, pauses, memory.
 
+mod agent;
+mod body;
+mod cap;
+mod conversation;
+mod driver;
 mod event;
 mod gate;
+mod host;
 pub mod ids;
 mod in_memory;
+mod journal;
 pub mod memory;
+mod memory_filter;
+mod options;
 pub mod pause;
 mod paused;
+mod queue;
 mod result;
+mod resume;
 pub mod rules;
+mod run;
 pub mod store;
+mod stream;
 mod texts;
 pub mod turn;
 mod words;
 
-pub use in_memory::{Bare, InMemory};
-pub use memory::{ChatMemory, ConversationInfo, CorruptRow, Loaded, Version, load_whole};
-pub use pause::{Decision, Pause, PauseKind, PauseState};
-pub use store::{Commit, Lease, LiveTurn, StoredTurn, TurnRow, TurnState, TurnStore};
+pub use agent::{Agent, AgentBuilder, WhilePaused};
+pub use conversation::Conversation;
 pub use event::{AgentEvent, Listeners};
 pub use gate::{Gate, GateCall, Verdict, gate_fn};
+pub use in_memory::{Bare, InMemory};
+pub use memory::{ChatMemory, ConversationInfo, CorruptRow, Loaded, Version, load_whole};
+pub use memory_filter::{MEMORY_ORDER, MemoryFilter};
+pub use options::{Decisions, Input, TurnOptions, TurnRequest, TurnStart};
+pub use pause::{Decision, Pause, PauseKind, PauseState};
 pub use paused::PausedState;
 pub use result::{Record, TurnError, TurnResult, TurnStatus};
+pub use store::{Commit, Lease, LiveTurn, StoredTurn, TurnRow, TurnState, TurnStore};
+pub use stream::TurnStream;
 pub use texts::Texts;
+pub use turn::{OnExhausted, Siblings, Turn};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::store::StoredTurn;
 
 /// The version of the form below.
-pub const PAUSED_SCHEMA: u32 = 1;
+pub(crate) const PAUSED_SCHEMA: u32 = 1;
 
 /// A paused turn, complete: serialise it, move it, give it to `resume_with` in another process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,7 +31,8 @@ impl PausedState {
     /// `invalid_input` for a state that a newer version wrote.
     pub fn into_turn(self) -> Result<StoredTurn, Error> {
         if self.schema > PAUSED_SCHEMA {
-            let message = format!("the paused state has schema {}; this version reads up to {PAUSED_SCHEMA}", self.schema);
+            let message =
+                format!("the paused state has schema {}; this version reads up to {PAUSED_SCHEMA}", self.schema);
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         Ok(self.turn)

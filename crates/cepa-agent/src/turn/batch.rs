@@ -220,6 +220,11 @@ impl Batch {
         self.calls.get_mut(usize::try_from(idx).ok()?)
     }
 
+    pub(super) fn started(&self) -> Vec<(u32, ToolFlags)> {
+        let started = self.calls.iter().filter(|call| call.row.state == CallState::Started);
+        started.map(|call| (call.row.idx, call.flags.clone())).collect()
+    }
+
     pub(super) fn is_settled(&self) -> bool {
         self.undecided.is_empty() && self.calls.iter().all(Call::is_settled)
     }
@@ -272,7 +277,8 @@ impl Batch {
     pub(super) fn direct(&self) -> Option<String> {
         let direct = |call: &Call| {
             let result = call.row.result.as_ref()?;
-            (call.flags.return_direct && result.status == ToolStatus::Ok).then(|| content_of(result).text().into_owned())
+            (call.flags.return_direct && result.status == ToolStatus::Ok)
+                .then(|| content_of(result).text().into_owned())
         };
         let texts: Option<Vec<String>> = self.calls.iter().map(direct).collect();
         texts.filter(|texts| !texts.is_empty()).map(|texts| texts.join("\n"))

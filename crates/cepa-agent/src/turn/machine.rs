@@ -191,7 +191,8 @@ fn started(turn: &mut Turn, idx: u32, at: i64) -> Result<Commit, Illegal> {
     call.row.attempt += 1;
     call.row.started = Some(at);
     let key = CallKey { batch: call.row.batch, idx };
-    let change = CallChange::Started { key, attempt: call.row.attempt, executed_args: call.row.executed_args.clone(), at };
+    let change =
+        CallChange::Started { key, attempt: call.row.attempt, executed_args: call.row.executed_args.clone(), at };
     Ok(Commit { calls: vec![change], ..commit_at(at) })
 }
 
@@ -342,11 +343,8 @@ fn now(turn: &mut Turn, at: i64) -> Result<Commit, Illegal> {
             CallState::Finished => {}
             CallState::Planned | CallState::Started | CallState::Unknown => {
                 let unknown = call.row.state == CallState::Unknown;
-                let (status, text) = if unknown {
-                    (ToolStatus::Unknown, &texts.unknown)
-                } else {
-                    (ToolStatus::Expired, &texts.expired)
-                };
+                let (status, text) =
+                    if unknown { (ToolStatus::Unknown, &texts.unknown) } else { (ToolStatus::Expired, &texts.expired) };
                 call.finish_with(status, text, at, &mut commit);
             }
         }

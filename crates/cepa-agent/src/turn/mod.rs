@@ -247,9 +247,8 @@ impl Turn {
     }
 
     fn input_entries(id: &str, input: &[Message], at: i64) -> Vec<Arc<Entry>> {
-        let entry = |(n, message): (usize, &Message)| {
-            Arc::new(Entry::with_id(ids::input_id(id, n), at, message.clone()))
-        };
+        let entry =
+            |(n, message): (usize, &Message)| Arc::new(Entry::with_id(ids::input_id(id, n), at, message.clone()));
         input.iter().enumerate().map(entry).collect()
     }
 
@@ -314,7 +313,9 @@ impl Turn {
     pub fn state(&self) -> TurnState {
         match &self.phase {
             Phase::Done(state) => *state,
-            Phase::Batch(batch) if matches!(batch.todo(self.data.settings.siblings), Todo::Wait(_)) => TurnState::Paused,
+            Phase::Batch(batch) if matches!(batch.todo(self.data.settings.siblings), Todo::Wait(_)) => {
+                TurnState::Paused
+            }
             Phase::Call(_) | Phase::Batch(_) => TurnState::Running,
         }
     }
@@ -337,6 +338,14 @@ impl Turn {
             batch.fold_writes(&mut values, Some(idx));
         }
         values
+    }
+
+    /// The calls of the open batch whose body was entered and that have no result, with what the loop knows of the tool.
+    pub fn started_calls(&self) -> Vec<(u32, ToolFlags)> {
+        match &self.phase {
+            Phase::Batch(batch) => batch.started(),
+            Phase::Call(_) | Phase::Done(_) => Vec::new(),
+        }
     }
 
     /// What is to be done next.

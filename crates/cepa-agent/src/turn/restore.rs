@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use cepa_core::{AssistantMessage, Entry, Error, ErrorKind, History, Message, ToolFlags};
 
-use super::{Did, Phase, Turn, TurnData, batch::{Batch, Call}};
+use super::{
+    Did, Phase, Turn, TurnData,
+    batch::{Batch, Call},
+};
 use crate::{
     ids,
     pause::{Pause, PauseState},
@@ -40,7 +43,8 @@ impl Turn {
         let read_error = |error: serde_json::Error| corrupt(error.to_string());
         let data: TurnData = row.data.read().map_err(read_error)?;
         let input: Vec<Message> = row.input.read().map_err(read_error)?;
-        let carried: Option<Vec<Message>> = row.carried.as_ref().map(|raw| raw.read()).transpose().map_err(read_error)?;
+        let carried: Option<Vec<Message>> =
+            row.carried.as_ref().map(|raw| raw.read()).transpose().map_err(read_error)?;
         let transcript: History = carried.unwrap_or_default().into_iter().collect();
         let conversation = (row.conversation != row.id).then(|| row.conversation.clone());
 
@@ -150,11 +154,14 @@ impl Call {
     /// Whether its result is a failure that a person was asked to repair, and the answer was not taken yet.
     fn waits_for_repair(&self) -> bool {
         let asked_after_result = self.pause.as_ref().is_some_and(|pause| {
-            pause.kind == crate::pause::PauseKind::Environment && self.row.finished.is_some_and(|at| at <= pause.created)
+            pause.kind == crate::pause::PauseKind::Environment
+                && self.row.finished.is_some_and(|at| at <= pause.created)
         });
         asked_after_result
-            && self.row.result.as_ref().is_some_and(|result| {
-                result.failure.as_deref() == Some(cepa_core::ToolFailure::Environment.as_str())
-            })
+            && self
+                .row
+                .result
+                .as_ref()
+                .is_some_and(|result| result.failure.as_deref() == Some(cepa_core::ToolFailure::Environment.as_str()))
     }
 }

@@ -1,0 +1,304 @@
+//! The handle of a conversation: what a caller does with an agent.
+
+use std::time::Duration;
+
+use cepa_core::{BoxFuture, Error, ErrorKind, History};
+
+use crate::{
+    agent::{Agent, WhilePaused, busy},
+    ids::now_ms,
+    memory::load_whole,
+    options::{Decisions, Input, TurnOptions, TurnRequest, TurnStart},
+    pause::Pause,
+    queue,
+    result::{TurnError, TurnResult},
+    resume, run,
+    stream::TurnStream,
+};
+
+/// A conversation with an agent. Turns on one conversation wait for each other in the order they came.
+#[derive(Clone, Debug)]
+pub struct Conversation {
+    pub(crate) agent: Agent,
+    pub(crate) id: Option<String>,
+}
+
+impl Conversation {
+    /// The conversation's id; `None` where every turn is ephemeral.
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// One turn: from this message to the answer, or a pause.
+    ///
+    /// # Errors
+    /// A [`TurnError`] with what the turn did: the model's or the store's error, `busy` if another process works on
+    /// the conversation.
+    pub async fn chat(&self, input: impl Into<Input>) -> Result<TurnResult, TurnError> {
+        self.chat_with(input, TurnOptions::new()).await
+    }
+
+    /// One turn with options.
+    ///
+    /// # Errors
+    /// As [`Conversation::chat`].
+    pub async fn chat_with(&self, input: impl Into<Input>, options: TurnOptions) -> Result<TurnResult, TurnError> {
+        let Input(messages) = input.into();
+        if messages.is_empty() {
+            let nothing = Error::new(ErrorKind::InvalidInput, "there is nothing to say: give at least one message");
+            return Err(nothing.into());
+        }
+        let Some(id) = &self.id else { return self.turn(TurnStart::Message(messages), options).await };
+        loop {
+            let held = Held::enter(&self.agent, id).await?;
+            match self.make_room(id).await {
+                Ok(Room::Free) => {
+                    let result = self.turn(TurnStart::Message(messages), options).await;
+                    held.leave().await;
+                    return result;
+                }
+                Ok(Room::Waits) => held.leave().await,
+                Err(error) => {
+                    held.leave().await;
+                    return Err(error);
+                }
+            }
+            // Waiting for a person holds nothing.
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(200)) => {}
+                () = options.cancel.cancelled() => {
+                    return Err(Error::new(ErrorKind::Cancelled, "cancelled while waiting for decisions").into());
+                }
+            }
+        }
+    }
+
+    /// One turn as a stream of events.
+    pub fn chat_stream(&self, input: impl Into<Input>) -> TurnStream {
+        self.chat_stream_with(input, TurnOptions::new())
+    }
+
+    /// One turn with options, as a stream of events.
+    pub fn chat_stream_with(&self, input: impl Into<Input>, options: TurnOptions) -> TurnStream {
+        let (options, stream) = TurnStream::attach(options);
+        let (this, input) = (self.clone(), input.into());
+        stream.with_turn(Box::pin(async move { this.chat_with(input, options).await }))
+    }
+
+    /// Decides about calls that wait; the turn goes on when all are decided.
+    ///
+    /// # Errors
+    /// `not_paused` if nothing waits; `already_decided`, `expired` for such a pause; `invalid_input` for edited
+    /// arguments that the tool does not take; `invalid_tool` if the tool has changed since (the pause stays); `busy`
+    /// if another process works on the conversation (the decision stands and is taken up).
+    pub async fn resume(&self, decisions: Decisions) -> Result<TurnResult, TurnError> {
+        self.resume_with_options(decisions, TurnOptions::new()).await
+    }
+
+    /// Decides with options.
+    ///
+    /// # Errors
+    /// As [`Conversation::resume`].
+    pub async fn resume_with_options(
+        &self,
+        decisions: Decisions,
+        options: TurnOptions,
+    ) -> Result<TurnResult, TurnError> {
+        let Some(id) = self.id.clone() else { return resume::ephemeral(self, decisions, options).await };
+        resume::decide_and_go_on(self, &id, decisions, options).await
+    }
+
+    /// Decides, and streams how the turn goes on.
+    pub fn resume_stream(&self, decisions: Decisions, options: TurnOptions) -> TurnStream {
+        let (options, stream) = TurnStream::attach(options);
+        let this = self.clone();
+        stream.with_turn(Box::pin(async move { this.resume_with_options(decisions, options).await }))
+    }
+
+    /// The calls that wait for a person, oldest first.
+    ///
+    /// # Errors
+    /// `store` if the store cannot be read.
+    pub async fn pending(&self) -> Result<Vec<Pause>, Error> {
+        let core = &self.agent.core;
+        match &self.id {
+            Some(id) => core.store.pending(Some(id)).await,
+            None => {
+                let all = core.store.pending(None).await?;
+                Ok(all.into_iter().filter(|pause| pause.conversation == pause.turn).collect())
+            }
+        }
+    }
+
+    /// Whether calls wait for a person.
+    ///
+    /// # Errors
+    /// `store` if the store cannot be read.
+    pub async fn is_paused(&self) -> Result<bool, Error> {
+        Ok(!self.pending().await?.is_empty())
+    }
+
+    /// The messages of the conversation, as the memory shows them.
+    ///
+    /// # Errors
+    /// `corrupt` or `store` if it cannot be read.
+    pub async fn history(&self) -> Result<History, Error> {
+        match &self.id {
+            Some(id) if self.agent.core.has_memory => Ok(load_whole(&*self.agent.core.store, id).await?.1),
+            Some(_) | None => Ok(History::new()),
+        }
+    }
+
+    /// Clears the conversation and everything that waits in it.
+    ///
+    /// # Errors
+    /// `store` if it cannot be written; `busy` if another process works on it.
+    pub async fn reset(&self) -> Result<(), Error> {
+        match &self.id {
+            Some(id) => {
+                let held = Held::enter(&self.agent, id).await?;
+                let cleared = self.agent.core.store.clear(id).await;
+                held.leave().await;
+                cleared
+            }
+            None => {
+                for pause in self.pending().await? {
+                    self.agent.core.store.forget(&pause.turn).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Drives the turn that a crash left behind in this conversation, if there is one.
+    ///
+    /// # Errors
+    /// As [`Conversation::chat`].
+    pub async fn recover(&self) -> Result<Option<TurnResult>, TurnError> {
+        let Some(id) = &self.id else { return Ok(None) };
+        let held = Held::enter(&self.agent, id).await?;
+        let mut last = None;
+        for live in self.agent.core.store.live_turns(Some(id)).await? {
+            if !live.paused {
+                let result = self.turn(TurnStart::Resume { turn: live.id }, TurnOptions::new()).await;
+                match result {
+                    Ok(result) => last = Some(result),
+                    Err(error) => {
+                        held.leave().await;
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        held.leave().await;
+        Ok(last)
+    }
+
+    /// Sends a turn through the turn filters.
+    pub(crate) fn turn(
+        &self,
+        start: TurnStart,
+        options: TurnOptions,
+    ) -> BoxFuture<'static, Result<TurnResult, TurnError>> {
+        self.agent.chain.run(TurnRequest { start, conversation: self.id.clone(), options })
+    }
+
+    /// Ends or drives what is not over in the conversation, so that a new turn can begin.
+    async fn make_room(&self, id: &str) -> Result<Room, TurnError> {
+        let core = &self.agent.core;
+        for live in core.store.live_turns(Some(id)).await? {
+            let given_up = run::was_dropped(core, &live.id);
+            if !given_up && !live.paused {
+                // A crash left it behind: it is brought to its end before anything new. If that fails, it is over too.
+                let result = self.turn(TurnStart::Resume { turn: live.id.clone() }, TurnOptions::new()).await;
+                match result {
+                    Ok(result) if !result.is_paused() => continue,
+                    Ok(_) => {}
+                    Err(error) if run::is_over(core, &live.id).await? => {
+                        tracing::warn!(%error, turn = live.id, "an interrupted turn could not be finished");
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            if !given_up && resume::expire(core, &live.id).await? {
+                // What waited has expired meanwhile: the turn goes on with that.
+                let result = self.turn(TurnStart::Resume { turn: live.id.clone() }, TurnOptions::new()).await?;
+                if !result.is_paused() {
+                    continue;
+                }
+            }
+            match core.while_paused {
+                WhilePaused::Queue if !given_up => return Ok(Room::Waits),
+                WhilePaused::Refuse if !given_up => {
+                    let text = "calls wait for a decision: decide them first, or cancel them".to_owned();
+                    return Err(busy(text).into());
+                }
+                WhilePaused::Cancel | WhilePaused::Queue | WhilePaused::Refuse => {
+                    run::cancel_stored(core, &live.id, given_up).await?;
+                }
+            }
+        }
+        Ok(Room::Free)
+    }
+}
+
+enum Room {
+    /// A turn can begin.
+    Free,
+    /// Calls wait, and the new message waits for them.
+    Waits,
+}
+
+/// The right to work on a conversation: first in this process, then among processes.
+pub(crate) struct Held {
+    agent: Agent,
+    conversation: String,
+    token: u64,
+    left: bool,
+    _queue: tokio::sync::OwnedMutexGuard<()>,
+}
+
+impl Held {
+    pub(crate) async fn enter(agent: &Agent, conversation: &str) -> Result<Self, Error> {
+        let core = &agent.core;
+        let queue = queue::enter(&core.queue, conversation).await;
+        let until = tokio::time::Instant::now() + core.lease_wait;
+        let lease_ms = run::lease_ms(core);
+        loop {
+            let now = now_ms();
+            match core.store.lease(conversation, &core.holder, now, now + lease_ms).await {
+                Ok(lease) => {
+                    let (agent, conversation) = (agent.clone(), conversation.to_owned());
+                    return Ok(Self { agent, conversation, token: lease.token, left: false, _queue: queue });
+                }
+                Err(error) if error.kind() == ErrorKind::Busy && tokio::time::Instant::now() < until => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Gives the conversation back.
+    pub(crate) async fn leave(mut self) {
+        self.left = true;
+        if let Err(error) = self.agent.core.store.release(&self.conversation, self.token).await {
+            tracing::warn!(%error, "a conversation could not be given back; its lease runs out by itself");
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.left {
+            return;
+        }
+        // The future of a turn was dropped. Outside a runtime the lease runs out by itself.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let (store, conversation, token) =
+                (self.agent.core.store.clone(), std::mem::take(&mut self.conversation), self.token);
+            runtime.spawn(async move { store.release(&conversation, token).await });
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! The driver's host over a kernel: calls the model, asks the gate, runs the tools, and hands commits to a journal.
+
+use std::{
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    task::Poll,
+    time::Instant,
+};
+
+use cepa_core::{
+    Args, ChatOptions, ChatRequest, ChatResponse, Content, Error, ErrorKind, EventSink, Kernel, RawJson, Tool,
+    ToolCall, ToolContext, ToolFlags, ToolRequest, ToolResponse, ToolSet, ToolStatus,
+};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+
+use crate::{
+    body::{BodyGuard, Entering},
+    cap,
+    driver::{Host, ToolRun},
+    event::{AgentEvent, ChatEvents, Listeners},
+    gate::{Gate, GateCall, Verdict},
+    ids,
+    journal::Journal,
+    memory_filter::TurnCall,
+    store::{CallResult, Commit},
+    texts::{self, Texts},
+    turn::{ModelCall, PlannedCall, Ruling, RulingOutcome, Turn, json},
+};
+
+/// An operator's rule that lets a sensitive tool run without asking.
+pub(crate) type AllowRule = Arc<dyn Fn(&GateCall) -> bool + Send + Sync>;
+
+/// What a host is made of.
+pub(crate) struct KernelHost {
+    pub(crate) kernel: Kernel,
+    pub(crate) gate: Option<Arc<dyn Gate>>,
+    pub(crate) allow: Option<AllowRule>,
+    pub(crate) options: ChatOptions,
+    /// Handles and cancellation of the turn; the values are the turn's own.
+    pub(crate) context: ToolContext,
+    pub(crate) listeners: Listeners,
+    pub(crate) stream: bool,
+    pub(crate) texts: Arc<Texts>,
+    pub(crate) journal: Journal,
+    /// What was offered with the last reply; a call is looked up here.
+    offered: Mutex<Option<ToolSet>>,
+    written: Arc<Mutex<ChatEvents>>,
+    new_pauses: AtomicBool,
+}
+
+impl KernelHost {
+    pub(crate) fn new(kernel: Kernel, texts: Arc<Texts>, journal: Journal) -> Self {
+        Self {
+            kernel,
+            gate: None,
+            allow: None,
+            options: ChatOptions::default(),
+            context: ToolContext::new(),
+            listeners: Listeners::default(),
+            stream: false,
+            texts,
+            journal,
+            offered: Mutex::default(),
+            written: Arc::default(),
+            new_pauses: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether calls began to wait while this host worked.
+    pub(crate) fn has_new_pauses(&self) -> bool {
+        self.new_pauses.load(Ordering::Relaxed)
+    }
+
+    /// The tools of a turn: those of the kernel that have one of the turn's tags.
+    fn tools(&self, turn: &Turn) -> Result<ToolSet, Error> {
+        let all = self.kernel.list_tools();
+        let tools = match &turn.data().settings.tags {
+            Some(tags) => all.filter(|tool| tool.flags().tags.iter().any(|tag| tags.contains(tag))),
+            None => all.clone(),
+        };
+        if !turn.data().cut || tools.get(cap::READ_RESULT).is_some() {
+            return Ok(tools);
+        }
+        tools.with(cap::read_result(self.journal.clone())?)
+    }
+
+    fn offered(&self, turn: &Turn) -> ToolSet {
+        let offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // A turn that goes on elsewhere offers what this process has.
+        offered.or_else(|| self.tools(turn).ok()).unwrap_or_default()
+    }
+
+    fn sink(&self) -> EventSink {
+        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = ChatEvents::default();
+        if !self.stream {
+            return EventSink::none();
+        }
+        let (written, listeners) = (self.written.clone(), self.listeners.clone());
+        EventSink::new(move |event| {
+            let told = written.lock().unwrap_or_else(PoisonError::into_inner).translate(event);
+            if let Some(told) = told {
+                listeners.emit(&told);
+            }
+        })
+    }
+
+    /// The context of the turn with its own values.
+    fn context(&self, values: Map<String, Value>) -> ToolContext {
+        self.context.clone().with_values(values)
+    }
+
+    async fn rule(&self, turn: &Turn, offered: &ToolSet, call: &ToolCall, context: &ToolContext) -> Ruling {
+        let refuse = |text: String, flags: ToolFlags| Ruling {
+            outcome: RulingOutcome::Refuse { text },
+            flags,
+            prepared: None,
+            schema_hash: String::new(),
+        };
+        let Some(tool) = offered.get(&call.name) else {
+            return refuse(texts::unknown_tool(&call.name, offered), ToolFlags::default());
+        };
+        let prepared = match tool.prepare(&call.args) {
+            Ok(prepared) => prepared,
+            Err(why) => return refuse(texts::bad_arguments(&call.name, &why), tool.flags().clone()),
+        };
+        let asked = GateCall {
+            id: call.id.clone(),
+            tool: call.name.clone(),
+            flags: tool.flags().clone(),
+            args: prepared.clone(),
+            context: context.clone(),
+        };
+        let outcome = self.verdict(&asked, turn.data().settings.pausing).await;
+        let prepared = match prepared {
+            Args::Object(raw) => Some(raw),
+            Args::Invalid { .. } => None,
+        };
+        Ruling { outcome, flags: tool.flags().clone(), prepared, schema_hash: schema_hash(tool) }
+    }
+
+    async fn verdict(&self, call: &GateCall, pausing: bool) -> RulingOutcome {
+        let verdict = match &self.gate {
+            None => Verdict::Proceed,
+            Some(gate) => match contained(gate.decide(call)).await {
+                Ok(verdict) => verdict,
+                // Fail closed: what cannot be decided is not run unasked.
+                Err(error) if gate.can_pause() => Verdict::Pause { reason: Some(format!("the gate failed: {error}")) },
+                Err(error) => Verdict::Reject { reason: Some(format!("the gate failed: {error}")) },
+            },
+        };
+        match verdict {
+            Verdict::Proceed if pausing && call.flags.sensitive && !self.is_allowed(call) => {
+                RulingOutcome::Pause { reason: None }
+            }
+            Verdict::Proceed => RulingOutcome::Proceed,
+            Verdict::Pause { reason } => RulingOutcome::Pause { reason },
+            Verdict::Reject { reason } => RulingOutcome::Reject { reason },
+            Verdict::Reply { content } => RulingOutcome::Reply { content },
+        }
+    }
+
+    fn is_allowed(&self, call: &GateCall) -> bool {
+        // A rule that panics allows nothing.
+        let asked = |rule: &AllowRule| std::panic::catch_unwind(AssertUnwindSafe(|| rule(call))).unwrap_or(false);
+        self.allow.as_ref().is_some_and(asked)
+    }
+
+    async fn run(
+        &self,
+        tool: Option<Tool>,
+        planned: PlannedCall,
+        context: ToolContext,
+        cap: Option<usize>,
+        id: String,
+    ) -> ToolRun {
+        let from = Instant::now();
+        let args = planned.call.args.clone();
+        let result = match tool {
+            None => {
+                let text = texts::unknown_tool(&planned.call.name, self.kernel.list_tools());
+                Err(Error::new(ErrorKind::InvalidTool, text))
+            }
+            Some(tool) => {
+                let request = ToolRequest { tool, call: planned.call, context, decided: self.decided(args) };
+                self.kernel.invoke_tool(request).await
+            }
+        };
+        ToolRun { result: call_result(result, cap, &id, &self.texts), took: from.elapsed() }
+    }
+
+    /// The arguments that a gate or a person decided on; without either, filters may still change them.
+    fn decided(&self, args: Args) -> Option<Args> {
+        (self.gate.is_some() || self.context.extension::<Pausing>().is_some()).then_some(args)
+    }
+}
+
+/// Marks the context of a turn in which calls can wait for a person.
+#[derive(Debug)]
+pub(crate) struct Pausing;
+
+/// The hash by which a changed tool is found out.
+pub(crate) fn schema_hash(tool: &Tool) -> String {
+    ids::hash(tool.spec().schema.as_ref().map_or("", RawJson::as_str))
+}
+
+/// A future whose panic is an error.
+async fn contained<T>(mut future: cepa_core::BoxFuture<'_, Result<T, Error>>) -> Result<T, Error> {
+    std::future::poll_fn(move |context| {
+        std::panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)))
+            .unwrap_or_else(|_| Poll::Ready(Err(Error::new(ErrorKind::InvalidConfig, "it panicked"))))
+    })
+    .await
+}
+
+fn call_result(result: Result<ToolResponse, Error>, max_chars: Option<usize>, id: &str, texts: &Texts) -> CallResult {
+    let (status, content, writes, failure) = match result {
+        Ok(ToolResponse { output, writes }) => {
+            // What a failed call wrote is void.
+            let writes = (!writes.is_empty() && output.status == ToolStatus::Ok).then(|| json(&writes));
+            (output.status, output.content, writes, None)
+        }
+        Err(error) => {
+            let status = match error.kind() {
+                ErrorKind::Cancelled => ToolStatus::Cancelled,
+                _ => ToolStatus::Error,
+            };
+            let failure = error.tool_failure().map(|failure| failure.as_str().to_owned());
+            let text = if error.kind() == ErrorKind::Tool { error.message().to_owned() } else { error.to_string() };
+            (status, Content::Text(text), None, failure)
+        }
+    };
+    let (content, full) = match max_chars.and_then(|max| cap::cut(&content, max, id, texts)) {
+        Some(cut) => (cut, Some(json(&content))),
+        None => (content, None),
+    };
+    CallResult { status, content: json(&content), full, writes, failure }
+}
+
+impl Host for KernelHost {
+    async fn call_model(&self, turn: &Turn, call: ModelCall) -> Result<ChatResponse, Error> {
+        let settings = &turn.data().settings;
+        let tools = if call.without_tools { ToolSet::default() } else { self.tools(turn)? };
+        let first = turn.data().replies == 0;
+        let mut options = self.options.clone();
+        options.continue_pause = call.continue_pause;
+        let stage = TurnCall { reply_id: call.reply_id, opens: call.opens, stored: AtomicU32::new(0) };
+        let context = self.context(turn.data().values.clone()).with_extension(stage);
+        let request = ChatRequest {
+            messages: call.messages,
+            system_prompt: settings.system_prompt.as_deref().map(Into::into),
+            // A forced choice holds for the first call only: it would never let the model answer.
+            tool_choice: settings.tool_choice.clone().filter(|_| first && !tools.is_empty()),
+            tools,
+            options,
+            context,
+            events: self.sink(),
+        };
+        let response = self.kernel.invoke_chat(request).await?;
+        *self.offered.lock().unwrap_or_else(PoisonError::into_inner) = Some(response.offered.clone());
+        Ok(response)
+    }
+
+    fn partial_text(&self) -> Option<String> {
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(written.text().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    async fn decide(&self, turn: &Turn, calls: Vec<ToolCall>) -> Vec<Ruling> {
+        let offered = self.offered(turn);
+        let context = self.context(turn.data().values.clone());
+        let mut rulings = Vec::with_capacity(calls.len());
+        for call in &calls {
+            rulings.push(self.rule(turn, &offered, call, &context).await);
+        }
+        rulings
+    }
+
+    fn run_tool(
+        &self,
+        turn: &Turn,
+        call: PlannedCall,
+        values: Map<String, Value>,
+        entering: mpsc::UnboundedSender<Entering>,
+    ) -> Pin<Box<dyn Future<Output = ToolRun> + Send + '_>> {
+        let tool = self.offered(turn).get(&call.call.name).cloned();
+        let guard = BodyGuard { idx: call.key.idx, journal: entering, entered: AtomicU32::new(0) };
+        let key = ids::idempotency_key(turn.id(), call.key);
+        let context = self.context(values).for_call(key).with_extension(guard);
+        let cap = turn.data().settings.max_result_chars;
+        Box::pin(self.run(tool, call.clone(), context, cap, ids::result_id(turn.id(), call.key)))
+    }
+
+    async fn commit(&self, turn: &Turn, commit: Commit) -> Result<(), Error> {
+        if !commit.pauses.is_empty() {
+            self.new_pauses.store(true, Ordering::Relaxed);
+        }
+        self.journal.commit(turn, commit).await
+    }
+
+    fn tell(&self, event: AgentEvent) {
+        self.listeners.emit(&event);
+    }
+}

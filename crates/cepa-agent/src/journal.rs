@@ -1,0 +1,121 @@
+//! Where the commits of a turn go: a store, or nowhere until the turn has to wait.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use cepa_core::{Error, RawJson};
+
+use crate::{
+    ids::{self, now_ms},
+    store::{CallChange, Commit, Lease, TurnState, TurnStore},
+    turn::Turn,
+};
+
+/// Takes the commits of one turn.
+#[derive(Clone)]
+pub(crate) struct Journal(Arc<Inside>);
+
+struct Inside {
+    store: Arc<dyn TurnStore>,
+    holder: Arc<str>,
+    lease_ms: i64,
+    state: tokio::sync::Mutex<State>,
+    /// Full results of this turn: an ephemeral turn has no other place for them.
+    full: Mutex<HashMap<String, RawJson>>,
+}
+
+enum State {
+    /// Everything is written as it happens, under this token.
+    Written { token: u64 },
+    /// An ephemeral turn: kept here until it pauses.
+    Held(Box<Commit>),
+}
+
+impl Journal {
+    /// A journal of a turn whose conversation is leased.
+    pub(crate) fn written(store: Arc<dyn TurnStore>, holder: Arc<str>, lease_ms: i64, token: u64) -> Self {
+        Self::with(store, holder, lease_ms, State::Written { token })
+    }
+
+    /// A journal of an ephemeral turn.
+    pub(crate) fn held(store: Arc<dyn TurnStore>, holder: Arc<str>, lease_ms: i64) -> Self {
+        Self::with(store, holder, lease_ms, State::Held(Box::default()))
+    }
+
+    fn with(store: Arc<dyn TurnStore>, holder: Arc<str>, lease_ms: i64, state: State) -> Self {
+        let state = tokio::sync::Mutex::new(state);
+        Self(Arc::new(Inside { store, holder, lease_ms, state, full: Mutex::default() }))
+    }
+
+    /// Writes a step down, or keeps it.
+    pub(crate) async fn commit(&self, turn: &Turn, commit: Commit) -> Result<(), Error> {
+        self.keep_full(turn, &commit);
+        if commit.is_empty() {
+            return Ok(());
+        }
+        let over = !turn.state().is_live();
+        let mut state = self.0.state.lock().await;
+        match &mut *state {
+            State::Written { token } => {
+                self.0.store.commit(turn.id(), *token, commit).await?;
+                if turn.carries() && over {
+                    self.0.store.forget(turn.id()).await?;
+                }
+            }
+            State::Held(held) => {
+                merge(held, commit);
+                if turn.state() == TurnState::Paused {
+                    let token = self.persist(turn, std::mem::take(held)).await?;
+                    *state = State::Written { token };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An ephemeral turn that waits is kept, with all that it did so far.
+    async fn persist(&self, turn: &Turn, commit: Box<Commit>) -> Result<u64, Error> {
+        let now = now_ms();
+        let row = turn.row(now);
+        let Lease { token, .. } =
+            self.0.store.lease(&row.conversation, &self.0.holder, now, now + self.0.lease_ms).await?;
+        let conversation = row.conversation.clone();
+        self.0.store.begin(row, token).await?;
+        self.0.store.commit(turn.id(), token, *commit).await?;
+        self.0.store.release(&conversation, token).await?;
+        Ok(token)
+    }
+
+    fn keep_full(&self, turn: &Turn, commit: &Commit) {
+        for change in &commit.calls {
+            if let CallChange::Finished { key, result, .. } = change
+                && let Some(full) = &result.full
+            {
+                let mut kept = self.0.full.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.insert(ids::result_id(turn.id(), *key), full.clone());
+            }
+        }
+    }
+
+    /// The full text of a result that was cut.
+    pub(crate) async fn full_result(&self, id: &str) -> Result<Option<RawJson>, Error> {
+        let kept = self.0.full.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
+        match kept {
+            Some(full) => Ok(Some(full)),
+            None => self.0.store.full_result(id).await,
+        }
+    }
+}
+
+/// One commit that does what two did, one after the other.
+fn merge(into: &mut Commit, next: Commit) {
+    let Commit { turn, calls, pauses, closed_pauses, messages, at } = next;
+    into.turn = turn.or(into.turn.take());
+    into.calls.extend(calls);
+    into.pauses.extend(pauses);
+    into.closed_pauses.extend(closed_pauses);
+    into.messages.extend(messages);
+    into.at = at;
+}

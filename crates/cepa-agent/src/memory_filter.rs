@@ -1,0 +1,121 @@
+//! The memory filter: replaces what is new by the whole conversation, and stores what is new with the reply.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use cepa_core::{
+    BoxFuture, Chat, ChatRequest, ChatResponse, Entry, Error, ErrorKind, Filter, FilterInfo, Message, Next, Role,
+};
+
+use crate::{
+    ids,
+    memory::{ChatMemory, Version, load_whole},
+};
+
+/// The memory filter's place: filters with a smaller order see only what is new, and can keep it from being stored;
+/// those with a greater one see the whole conversation.
+pub const MEMORY_ORDER: i32 = 100;
+
+/// Which model call of a turn a request is, as the driver tells the memory filter.
+#[derive(Debug)]
+pub(crate) struct TurnCall {
+    pub(crate) reply_id: String,
+    /// Whether the new messages open the turn: then they are stored together with the reply.
+    pub(crate) opens: bool,
+    /// How many replies were stored for this call: an outer filter may run the inside again.
+    pub(crate) stored: AtomicU32,
+}
+
+/// Keeps conversations by the id in the request's context; without one, requests pass through.
+///
+/// An agent mounts it by itself; a caller with a loop of his own mounts it on his kernel.
+#[derive(Clone)]
+pub struct MemoryFilter<M: ?Sized>(Arc<M>);
+
+impl<M: ChatMemory + ?Sized> MemoryFilter<M> {
+    /// A filter over this memory.
+    pub fn new(memory: Arc<M>) -> Self {
+        Self(memory)
+    }
+
+    /// Appends facts that must not wait for a reply. Somebody else's append in between is no conflict for them.
+    async fn append_facts(&self, id: &str, mut version: Version, facts: &[Arc<Entry>]) -> Result<(), Error> {
+        const ATTEMPTS: u8 = 4;
+        for attempt in 1.. {
+            match self.0.append(id, version, facts.to_vec()).await {
+                Err(error) if error.kind() == ErrorKind::Conflict && attempt < ATTEMPTS => {
+                    version = load_whole(&*self.0, id).await?.0;
+                }
+                done => return done.map(drop),
+            }
+        }
+        Ok(())
+    }
+
+    async fn handle(&self, mut request: ChatRequest, next: Next<Chat>) -> Result<ChatResponse, Error> {
+        let Some(id) = request.context.conversation_id().map(str::to_owned) else {
+            return next.run(request).await;
+        };
+        let call = request.context.extension::<TurnCall>();
+        let delta: Vec<Arc<Entry>> = request.messages.iter().cloned().collect();
+        let opens = call
+            .as_ref()
+            .map_or_else(|| delta.iter().any(|entry| entry.message.role() != Role::Tool), |call| call.opens);
+        let (mut version, mut history) = load_whole(&*self.0, &id).await?;
+        if !opens && !delta.is_empty() {
+            self.append_facts(&id, version, &delta).await?;
+            (version, history) = load_whole(&*self.0, &id).await?;
+        }
+        let mut new = Vec::new();
+        if opens {
+            // A turn that is driven again after a crash may find its opening stored already.
+            new = delta.into_iter().filter(|entry| !is_last_of(&history, entry)).collect();
+            history.extend(new.iter().cloned());
+        }
+        request.messages = history;
+        let response = next.run(request).await?;
+        new.push(Arc::new(reply_entry(call.as_deref(), &response)));
+        self.0.append(&id, version, new).await?;
+        Ok(response)
+    }
+}
+
+fn is_last_of(history: &cepa_core::History, entry: &Arc<Entry>) -> bool {
+    entry.id.is_some() && history.iter().rev().take(64).any(|stored| stored.id == entry.id)
+}
+
+fn reply_entry(call: Option<&TurnCall>, response: &ChatResponse) -> Entry {
+    let mut reply = response.message.clone();
+    reply.finish_reason = reply.finish_reason.or(Some(response.finish_reason));
+    reply.usage = reply.usage.or(response.usage);
+    let message = Message::Assistant(reply);
+    let Some(call) = call else { return Entry { created: ids::now_ms(), ..Entry::new(message) } };
+    let id = match call.stored.fetch_add(1, Ordering::Relaxed) {
+        0 => call.reply_id.clone(),
+        again => format!("{}.{again}", call.reply_id),
+    };
+    Entry::with_id(id, ids::now_ms(), message)
+}
+
+impl<M: ChatMemory + ?Sized> FilterInfo for MemoryFilter<M> {
+    fn name(&self) -> &str {
+        "memory"
+    }
+    fn order(&self) -> i32 {
+        MEMORY_ORDER
+    }
+}
+
+impl<M: ChatMemory + ?Sized> Filter<Chat> for MemoryFilter<M> {
+    fn around(&self, request: ChatRequest, next: Next<Chat>) -> BoxFuture<'_, Result<ChatResponse, Error>> {
+        Box::pin(self.handle(request, next))
+    }
+}
+
+impl<M: ?Sized> std::fmt::Debug for MemoryFilter<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MemoryFilter")
+    }
+}

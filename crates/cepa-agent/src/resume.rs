@@ -1,0 +1,176 @@
+//! Decisions: which pauses they are about, whether they may be taken, and how the turn goes on.
+
+use std::sync::Arc;
+
+use cepa_core::{Args, Error, ErrorKind};
+
+use crate::{
+    agent::Core,
+    conversation::{Conversation, Held},
+    host::schema_hash,
+    ids::now_ms,
+    options::{Decisions, TurnOptions, TurnStart},
+    pause::{Decision, Pause, PauseState, no_such_pause},
+    result::{TurnError, TurnResult},
+    store::{CallChange, CallKey, CallRow, CallState},
+};
+
+/// Decides about pauses of a conversation, and drives the turn on.
+pub(crate) async fn decide_and_go_on(
+    conversation: &Conversation,
+    key: &str,
+    decisions: Decisions,
+    options: TurnOptions,
+) -> Result<TurnResult, TurnError> {
+    let core = &conversation.agent.core;
+    let decisions = by_pause(core, key, decisions).await?;
+    let actor = options.actor.clone().unwrap_or_else(|| "caller".to_owned());
+    // Decisions are taken before the conversation is held: whoever drives it meanwhile takes them up.
+    let mut turn = None;
+    for (pause, decision) in decisions {
+        let decision = check(core, &pause, decision)?;
+        turn = Some(pause.turn.clone());
+        core.store.decide(&pause.id, decision, &actor, now_ms()).await?;
+    }
+    let Some(turn) = turn else { return Err(nothing_waits().into()) };
+    let held = Held::enter(&conversation.agent, key).await?;
+    let result = conversation.turn(TurnStart::Resume { turn }, options).await;
+    held.leave().await;
+    result
+}
+
+/// As [`decide_and_go_on`] for turns without a conversation.
+pub(crate) async fn ephemeral(
+    conversation: &Conversation,
+    decisions: Decisions,
+    options: TurnOptions,
+) -> Result<TurnResult, TurnError> {
+    let pending = conversation.pending().await?;
+    let turn = match &decisions {
+        Decisions::All(_) => pending.last().map(|pause| pause.turn.clone()),
+        Decisions::Each(each) => match each.first() {
+            Some((id, _)) => conversation.agent.core.store.pause(id).await?.map(|pause| pause.turn),
+            None => None,
+        },
+    };
+    let Some(turn) = turn else { return Err(nothing_waits().into()) };
+    decide_and_go_on(conversation, &turn, decisions, options).await
+}
+
+fn nothing_waits() -> Error {
+    Error::new(ErrorKind::NotPaused, "nothing waits for a decision here")
+}
+
+/// The pauses that the decisions are about: a blanket decision is about all that wait now, and were shown.
+async fn by_pause(core: &Core, key: &str, decisions: Decisions) -> Result<Vec<(Pause, Decision)>, Error> {
+    match decisions {
+        Decisions::All(decision) => {
+            let pending = core.store.pending(Some(key)).await?;
+            if pending.is_empty() {
+                return Err(nothing_waits());
+            }
+            Ok(pending.into_iter().map(|pause| (pause, decision.clone())).collect())
+        }
+        Decisions::Each(each) => {
+            let mut decisions = Vec::new();
+            for (id, decision) in each {
+                let pause = core.store.pause(&id).await?.filter(|pause| pause.conversation == key);
+                decisions.push((pause.ok_or_else(|| no_such_pause(&id))?, decision));
+            }
+            Ok(decisions)
+        }
+    }
+}
+
+/// Checks a decision against the tool as it is now, and brings edited arguments into the form that runs.
+fn check(core: &Core, pause: &Pause, decision: Decision) -> Result<Decision, Error> {
+    if pause.state != PauseState::Pending {
+        // It is settled: the store compares.
+        return Ok(normalised(core, pause, decision.clone()).unwrap_or(decision));
+    }
+    match decision {
+        Decision::Reject { .. } | Decision::Reply { .. } => Ok(decision),
+        Decision::Approve | Decision::Edit { .. } => {
+            // What was shown is bound to the tool as it was. A tool that a filter adds is not known here.
+            let known = core.kernel.find_tool(&pause.tool);
+            if known.is_some_and(|tool| schema_hash(tool) != pause.schema_hash) {
+                let text = format!(
+                    "the tool `{}` has changed since the call was shown: reject it, or ask the model again",
+                    pause.tool
+                );
+                return Err(Error::new(ErrorKind::InvalidTool, text));
+            }
+            if known.is_none() {
+                let text = format!("the tool `{}` is gone since the call was shown: reject the call", pause.tool);
+                return Err(Error::new(ErrorKind::InvalidTool, text));
+            }
+            normalised(core, pause, decision)
+        }
+    }
+}
+
+fn normalised(core: &Core, pause: &Pause, decision: Decision) -> Result<Decision, Error> {
+    let Decision::Edit { args } = &decision else { return Ok(decision) };
+    let invalid = |why: String| {
+        let text = format!("the new arguments of `{}` cannot run: {why}", pause.tool);
+        Error::new(ErrorKind::InvalidInput, text)
+    };
+    let args = match Args::decode(args) {
+        args @ Args::Object(_) => args,
+        Args::Invalid { why, .. } => return Err(invalid(format!("they are {why}"))),
+    };
+    let Some(tool) = core.kernel.find_tool(&pause.tool) else { return Ok(decision) };
+    let prepared = tool.prepare(&args).map_err(invalid)?;
+    Ok(Decision::Edit { args: prepared.as_str().to_owned() })
+}
+
+/// A blanket decision as decisions about what waits in this turn.
+pub(crate) async fn of_turn(core: &Arc<Core>, turn: &str, decisions: Decisions) -> Result<Decisions, Error> {
+    let Decisions::All(decision) = decisions else { return Ok(decisions) };
+    let stored = core.store.turn(turn).await?;
+    let pauses = stored.into_iter().flat_map(|stored| stored.pauses);
+    // A settled pause of a turn that is over answers with what came of it.
+    let mut each: Vec<(Pause, Decision)> = pauses.map(|pause| (pause, decision.clone())).collect();
+    if each.iter().any(|(pause, _)| pause.state == PauseState::Pending) {
+        each.retain(|(pause, _)| pause.state == PauseState::Pending);
+    }
+    if each.is_empty() {
+        return Err(nothing_waits());
+    }
+    Ok(Decisions::Each(each.into_iter().map(|(pause, decision)| (pause.id, decision)).collect()))
+}
+
+/// Whether a pause of a stored turn has expired: then the turn can go on.
+pub(crate) async fn expire(core: &Core, turn: &str) -> Result<bool, Error> {
+    let now = now_ms();
+    let late = |pause: &Pause| {
+        pause.state == PauseState::Expired
+            || pause.state == PauseState::Pending && pause.expires.is_some_and(|expires| now >= expires)
+    };
+    let Some(stored) = core.store.turn(turn).await? else { return Ok(false) };
+    Ok(stored.row.state.is_live() && stored.pauses.iter().any(late))
+}
+
+/// Rows as the changes that make them.
+pub(crate) fn changes_of(rows: Vec<CallRow>, at: i64) -> Vec<CallChange> {
+    let mut changes = Vec::new();
+    for row in rows {
+        let key = CallKey { batch: row.batch, idx: row.idx };
+        let (state, started, attempt) = (row.state, row.started, row.attempt);
+        let (executed_args, result, finished) = (row.executed_args.clone(), row.result.clone(), row.finished);
+        let planned =
+            CallRow { state: CallState::Planned, attempt: 0, result: None, started: None, finished: None, ..row };
+        changes.push(CallChange::Planned(planned));
+        if let Some(at) = started {
+            changes.push(CallChange::Started { key, attempt, executed_args, at });
+        }
+        match (state, result) {
+            (CallState::Unknown, _) => changes.push(CallChange::Unknown { key, at }),
+            (CallState::Finished, Some(result)) => {
+                changes.push(CallChange::Finished { key, result, at: finished.unwrap_or(at) });
+            }
+            (CallState::Planned | CallState::Started | CallState::Finished, _) => {}
+        }
+    }
+    changes
+}

@@ -1,0 +1,290 @@
+//! The inside of the turn onion: begins a turn or reads one back, drives it, and says what came of it.
+
+use std::sync::{Arc, PoisonError};
+
+use cepa_core::{CancellationToken, Error, ErrorKind, History, Message, ToolContext, ToolFlags};
+
+use crate::{
+    agent::{Agent, Core, busy},
+    conversation::Conversation,
+    driver::drive,
+    host::{KernelHost, Pausing},
+    ids::{self, now_ms},
+    journal::Journal,
+    memory::load_whole,
+    options::{Decisions, TurnOptions, TurnRequest, TurnStart},
+    pause::PauseState,
+    paused::PausedState,
+    result::{TurnError, TurnResult, TurnStatus},
+    resume,
+    store::StoredTurn,
+    turn::{CancelReason, Did, Restored, Turn, TurnData},
+};
+
+pub(crate) fn lease_ms(core: &Core) -> i64 {
+    i64::try_from(core.lease.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// One turn, inside all turn filters. The conversation is held by whoever sent it.
+pub(crate) async fn turn(core: Arc<Core>, request: TurnRequest) -> Result<TurnResult, TurnError> {
+    let TurnRequest { start, conversation, options } = request;
+    let mut context = options.context.clone().with_cancel(options.cancel.clone());
+    context = context.with_conversation(conversation.as_deref().unwrap_or_default());
+    match start {
+        TurnStart::Message(input) => begin(&core, input, conversation, &options, context).await,
+        TurnStart::Resume { turn } => go_on(&core, &turn, &options, context).await,
+    }
+}
+
+async fn begin(
+    core: &Arc<Core>,
+    input: Vec<Message>,
+    conversation: Option<String>,
+    options: &TurnOptions,
+    context: ToolContext,
+) -> Result<TurnResult, TurnError> {
+    let at = now_ms();
+    let id = ids::new_id("t");
+    let settings = options.over(&core.settings);
+    let data = TurnData { settings, values: context.values().clone(), ..TurnData::default() };
+    let carries = !core.has_memory || conversation.is_none();
+    let leased = conversation.clone();
+    let mut turn = Turn::new(id, conversation, carries, input, data, at, core.texts.clone());
+    let journal = if carries {
+        Journal::held(core.store.clone(), core.holder.clone(), lease_ms(core))
+    } else {
+        let token = current_token(core, leased.as_deref().unwrap_or_default()).await?;
+        core.store.begin(turn.row(at), token).await?;
+        Journal::written(core.store.clone(), core.holder.clone(), lease_ms(core), token)
+    };
+    drive_to_result(core, &mut turn, journal, options, context).await
+}
+
+/// The token under which this agent holds a conversation.
+async fn current_token(core: &Core, conversation: &str) -> Result<u64, Error> {
+    let now = now_ms();
+    Ok(core.store.lease(conversation, &core.holder, now, now + lease_ms(core)).await?.token)
+}
+
+async fn go_on(
+    core: &Arc<Core>,
+    id: &str,
+    options: &TurnOptions,
+    context: ToolContext,
+) -> Result<TurnResult, TurnError> {
+    let Some(stored) = core.store.turn(id).await? else {
+        return Err(Error::new(ErrorKind::NotPaused, format!("there is no turn {id}")).into());
+    };
+    let over = !stored.row.state.is_live();
+    let key = stored.row.conversation.clone();
+    let Restored { mut turn, missed, decided } = restore(core, stored).await?;
+    if over {
+        return Ok(result(core, &turn, context).await?);
+    }
+    let token = current_token(core, &key).await?;
+    let journal = Journal::written(core.store.clone(), core.holder.clone(), lease_ms(core), token);
+    if let Some(missed) = missed {
+        journal_step(&mut turn, &journal, missed).await?;
+    }
+    for pause in decided {
+        journal_step(&mut turn, &journal, Did::Decided { pause, at: now_ms() }).await?;
+    }
+    for (idx, flags) in turn.started_calls() {
+        let repeatable = flags.idempotent || flags.read_only;
+        journal_step(&mut turn, &journal, Did::Lost { idx, repeatable, at: now_ms() }).await?;
+    }
+    journal_step(&mut turn, &journal, Did::Now { at: now_ms() }).await?;
+    drive_to_result(core, &mut turn, journal, options, context).await
+}
+
+async fn journal_step(turn: &mut Turn, journal: &Journal, what: Did) -> Result<(), Error> {
+    let commit = turn.did(what)?;
+    journal.commit(turn, commit).await
+}
+
+pub(crate) async fn restore(core: &Core, stored: StoredTurn) -> Result<Restored, Error> {
+    let messages =
+        if stored.row.ephemeral { History::new() } else { load_whole(&*core.store, &stored.row.conversation).await?.1 };
+    let flags = |name: &str| core.kernel.find_tool(name).map_or_else(ToolFlags::default, |tool| tool.flags().clone());
+    Turn::restore(stored, &messages, flags, core.texts.clone())
+}
+
+/// Marks a turn whose future was dropped, so that the next touch gives it up instead of driving it on.
+struct DropMark<'a> {
+    core: &'a Core,
+    turn: String,
+    done: bool,
+}
+
+impl Drop for DropMark<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            let mut dropped = self.core.dropped.lock().unwrap_or_else(PoisonError::into_inner);
+            dropped.insert(std::mem::take(&mut self.turn));
+        }
+    }
+}
+
+pub(crate) fn was_dropped(core: &Core, turn: &str) -> bool {
+    core.dropped.lock().unwrap_or_else(PoisonError::into_inner).remove(turn)
+}
+
+/// Whether a turn is over, or gone.
+pub(crate) async fn is_over(core: &Core, turn: &str) -> Result<bool, Error> {
+    Ok(core.store.turn(turn).await?.is_none_or(|stored| !stored.row.state.is_live()))
+}
+
+async fn drive_to_result(
+    core: &Arc<Core>,
+    turn: &mut Turn,
+    journal: Journal,
+    options: &TurnOptions,
+    context: ToolContext,
+) -> Result<TurnResult, TurnError> {
+    let mut host = KernelHost::new(core.kernel.clone(), core.texts.clone(), journal);
+    host.gate.clone_from(&core.gate);
+    host.allow.clone_from(&core.allow);
+    host.options = options.chat.clone();
+    host.stream = options.stream;
+    host.listeners = core.listeners.clone();
+    host.listeners.extend(&options.listeners);
+    host.context = context.clone();
+    if turn.data().settings.pausing {
+        host.context = host.context.with_extension(Pausing);
+    }
+    let mut mark = DropMark { core, turn: turn.id().to_owned(), done: false };
+    let driven = drive_leased(core, turn, &host, &options.cancel).await;
+    mark.done = true;
+    match driven {
+        Ok(()) => {
+            let result = result(core, turn, context).await?;
+            if result.is_paused() && host.has_new_pauses() {
+                core.tell_paused(&result.pending);
+            }
+            Ok(result)
+        }
+        Err(error) => Err(TurnError {
+            error,
+            records: turn.records(),
+            usage: turn.data().usage,
+            context: context.with_values(turn.values_at(u32::MAX)),
+        }),
+    }
+}
+
+/// Drives the turn and keeps its conversation leased meanwhile. A lease that is lost ends the drive.
+async fn drive_leased(
+    core: &Core,
+    turn: &mut Turn,
+    host: &KernelHost,
+    cancel: &CancellationToken,
+) -> Result<(), Error> {
+    let Some(conversation) = turn.conversation().filter(|_| !turn.carries()).map(str::to_owned) else {
+        return drive(turn, host, cancel).await;
+    };
+    let keep = async {
+        loop {
+            tokio::time::sleep(core.lease / 3).await;
+            let now = now_ms();
+            match core.store.lease(&conversation, &core.holder, now, now + lease_ms(core)).await {
+                Err(error) if error.kind() == ErrorKind::Busy => {
+                    let text = format!("another process has taken over the conversation: {}", error.message());
+                    return busy(text);
+                }
+                // A store that cannot be written now may be by the next time; commits say so themselves.
+                Ok(_) | Err(_) => {}
+            }
+        }
+    };
+    tokio::select! {
+        driven = drive(turn, host, cancel) => driven,
+        lost = keep => Err(lost),
+    }
+}
+
+/// What came of a turn, for its caller.
+async fn result(core: &Core, turn: &Turn, context: ToolContext) -> Result<TurnResult, TurnError> {
+    let values = turn.values_at(u32::MAX);
+    let Some(status) = turn.status() else {
+        let error = Error::new(ErrorKind::Conflict, format!("turn {} has failed before", turn.id()));
+        let context = context.with_values(values);
+        return Err(TurnError { error, records: turn.records(), usage: turn.data().usage, context });
+    };
+    let stored = match status {
+        TurnStatus::Paused => core.store.turn(turn.id()).await?,
+        TurnStatus::Completed | TurnStatus::Cancelled | TurnStatus::Exhausted => None,
+    };
+    let waits = |pause: &crate::pause::Pause| pause.state == PauseState::Pending;
+    Ok(TurnResult {
+        status,
+        turn: turn.id().to_owned(),
+        conversation: turn.conversation().map(str::to_owned),
+        text: if status == TurnStatus::Completed { turn.text() } else { String::new() },
+        message: turn.reply().cloned(),
+        finish_reason: turn.reply().and_then(|reply| reply.finish_reason),
+        records: turn.records(),
+        usage: turn.data().usage,
+        context: context.with_values(values),
+        pending: stored.iter().flat_map(|stored| &stored.pauses).filter(|pause| waits(pause)).cloned().collect(),
+        state: stored.map(PausedState::new),
+    })
+}
+
+/// Gives up a stored turn: its open calls are answered, and it is over.
+pub(crate) async fn cancel_stored(core: &Core, id: &str, by_caller: bool) -> Result<(), Error> {
+    let Some(stored) = core.store.turn(id).await?.filter(|stored| stored.row.state.is_live()) else { return Ok(()) };
+    let key = stored.row.conversation.clone();
+    let Restored { mut turn, missed, decided } = restore(core, stored).await?;
+    let token = current_token(core, &key).await?;
+    let journal = Journal::written(core.store.clone(), core.holder.clone(), lease_ms(core), token);
+    for what in missed.into_iter().chain(decided.into_iter().map(|pause| Did::Decided { pause, at: now_ms() })) {
+        journal_step(&mut turn, &journal, what).await?;
+    }
+    if turn.state().is_live() {
+        let why = if by_caller { CancelReason::Caller } else { CancelReason::Superseded };
+        journal_step(&mut turn, &journal, Did::Cancelled { why, partial: None, at: now_ms() }).await?;
+    }
+    Ok(())
+}
+
+/// Takes in a paused turn that a caller kept as plain data, unless the store knows it.
+pub(crate) async fn adopt(core: &Arc<Core>, state: PausedState) -> Result<Adopted, Error> {
+    let stored = state.into_turn()?;
+    let known = core.store.turn(&stored.row.id).await?;
+    let adopted = Adopted { turn: stored.row.id.clone(), conversation: stored.row.conversation.clone() };
+    if known.is_none() {
+        let token = current_token(core, &stored.row.conversation).await?;
+        let at = now_ms();
+        let StoredTurn { row, calls, pauses } = stored;
+        let commit = crate::store::Commit {
+            calls: resume::changes_of(calls, at),
+            pauses,
+            at,
+            ..crate::store::Commit::default()
+        };
+        core.store.begin(row, token).await?;
+        core.store.commit(&adopted.turn, token, commit).await?;
+        core.store.release(&adopted.conversation, token).await?;
+    }
+    Ok(adopted)
+}
+
+/// A paused turn that came from outside.
+pub(crate) struct Adopted {
+    turn: String,
+    conversation: String,
+}
+
+impl Adopted {
+    pub(crate) async fn resume_in(
+        self,
+        agent: &Agent,
+        decisions: Decisions,
+        options: TurnOptions,
+    ) -> Result<TurnResult, TurnError> {
+        let id = Some(self.conversation.clone()).filter(|id| *id != self.turn);
+        let conversation = Conversation { agent: agent.clone(), id };
+        let decisions = resume::of_turn(&agent.core, &self.turn, decisions).await?;
+        resume::decide_and_go_on(&conversation, &self.conversation, decisions, options).await
+    }
+}
