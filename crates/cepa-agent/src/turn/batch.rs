@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{Ruling, RulingOutcome, Siblings, Todo, json};
 use crate::{
     ids,
-    pause::{Decision, Pause, PauseKind, PauseState},
+    pause::{Pause, PauseKind, PauseState},
     result::Record,
     store::{CallChange, CallKey, CallResult, CallRow, CallState, Commit, SharedEntry, VerdictKind},
     texts::{Texts, fill},
@@ -29,6 +29,8 @@ pub(super) struct Call {
     pub(super) flags: ToolFlags,
     /// The latest pause, in any state.
     pub(super) pause: Option<Pause>,
+    /// The arguments that a person put in place of the model's.
+    pub(super) edited: Option<RawJson>,
     pub(super) took: Duration,
 }
 
@@ -54,18 +56,14 @@ impl Call {
         self.row.state == CallState::Finished && !self.is_pending()
     }
 
+    /// Whether its body may be entered: nobody has to be asked, or whoever was asked let it run.
     fn is_runnable(&self) -> bool {
-        self.row.state == CallState::Planned && !self.is_pending()
+        let let_run = |pause: &Pause| matches!(pause.state, PauseState::Approved | PauseState::Edited);
+        self.row.state == CallState::Planned && self.pause.as_ref().is_none_or(let_run)
     }
 
     fn run_args(&self) -> Args {
         self.row.executed_args.clone().map_or_else(|| self.row.args.clone(), Args::Object)
-    }
-
-    /// Whether a person changed the arguments.
-    fn edited(&self) -> Option<&RawJson> {
-        let edited = self.pause.as_ref().is_some_and(|pause| matches!(pause.decision, Some(Decision::Edit { .. })));
-        self.row.executed_args.as_ref().filter(|_| edited)
     }
 
     pub(super) fn finish(&mut self, result: CallResult, at: i64, commit: &mut Commit) {
@@ -76,6 +74,12 @@ impl Call {
         commit.calls.push(CallChange::Finished { key, result, at });
     }
 
+    /// Lets the call run with these arguments.
+    pub(super) fn run_with(&mut self, args: RawJson) {
+        self.row.state = CallState::Planned;
+        self.row.executed_args = Some(args).filter(|args| args.as_str() != self.row.args.as_str());
+    }
+
     /// Ends the call with a text in place of a result.
     pub(super) fn finish_with(&mut self, status: ToolStatus, text: &str, at: i64, commit: &mut Commit) {
         self.finish(text_result(status, text), at, commit);
@@ -84,7 +88,7 @@ impl Call {
     /// Makes the call wait for a person.
     pub(super) fn wait(&mut self, kind: PauseKind, reason: Option<String>, at: At<'_>, commit: &mut Commit) {
         let key = CallKey { batch: self.row.batch, idx: self.row.idx };
-        let round = self.pause.as_ref().map_or(0, |pause| pause_round(&pause.id) + 1);
+        let round = self.pause.as_ref().map_or(0, |pause| round_of(pause) + 1);
         let args = match self.run_args() {
             Args::Object(raw) => raw,
             Args::Invalid { .. } => RawJson::empty_object(),
@@ -130,9 +134,11 @@ pub(super) struct At<'a> {
     pub(super) at: i64,
 }
 
-fn pause_round(id: &str) -> u32 {
-    // `turn.batch.idx.round`; the turn's id has no dot.
-    id.split('.').nth(3).and_then(|round| round.parse().ok()).unwrap_or(0)
+/// Which of a call's pauses it is, from 0.
+pub(super) fn round_of(pause: &Pause) -> u32 {
+    let first = ids::pause_id(&pause.turn, pause.key, 0);
+    let round = pause.id.strip_prefix(&first).and_then(|rest| rest.strip_prefix('.'));
+    round.and_then(|round| round.parse().ok()).unwrap_or(0)
 }
 
 pub(super) fn text_result(status: ToolStatus, text: &str) -> CallResult {
@@ -174,7 +180,7 @@ impl Batch {
                 started: None,
                 finished: None,
             };
-            let mut call = Call { row, flags, pause: None, took: Duration::ZERO };
+            let mut call = Call { row, flags, pause: None, edited: None, took: Duration::ZERO };
             commit.calls.push(CallChange::Planned(call.row.clone()));
             match outcome {
                 RulingOutcome::Proceed => {}
@@ -210,7 +216,7 @@ impl Batch {
                 finished: None,
             };
             commit.calls.push(CallChange::Planned(row.clone()));
-            let mut call = Call { row, flags: ToolFlags::default(), pause: None, took: Duration::ZERO };
+            let mut call = Call { row, flags: ToolFlags::default(), pause: None, edited: None, took: Duration::ZERO };
             call.finish_with(status, text, at, commit);
             self.calls.push(call);
         }
@@ -235,14 +241,30 @@ impl Batch {
         }
         let pending: Vec<Pause> =
             self.calls.iter().filter(|call| call.is_pending()).filter_map(|call| call.pause.clone()).collect();
-        // A call that environment or crash made wait joined a batch that was already running: its siblings go on.
-        let holds = siblings == Siblings::Hold && pending.iter().any(|pause| pause.kind == PauseKind::Approval);
-        let runnable: Vec<PlannedCall> =
-            self.calls.iter().filter(|call| call.is_runnable()).map(Self::planned).collect();
-        if !pending.is_empty() && (holds || runnable.is_empty()) {
+        if self.waits(siblings) {
             return Todo::Wait(pending);
         }
-        Todo::Run(runnable)
+        Todo::Run(self.calls.iter().filter(|call| call.is_runnable()).map(Self::planned).collect())
+    }
+
+    /// Whether nothing can be done before a person has decided.
+    pub(super) fn waits(&self, siblings: Siblings) -> bool {
+        let goes_on = |call: &Call| call.is_runnable() || call.row.state == CallState::Started;
+        let pending = self.calls.iter().any(Call::is_pending);
+        pending && (self.holds(siblings) || !self.calls.iter().any(goes_on))
+    }
+
+    /// Whether a call that waits holds all others.
+    fn holds(&self, siblings: Siblings) -> bool {
+        // A call that environment or crash made wait joined a batch that was already running: its siblings go on.
+        let asked = |call: &Call| call.pause.as_ref().is_some_and(|pause| pause.kind == PauseKind::Approval);
+        siblings == Siblings::Hold && self.calls.iter().any(|call| call.is_pending() && asked(call))
+    }
+
+    /// Whether the body of a call may be entered, for the first time or again.
+    pub(super) fn may_enter(&self, idx: u32, siblings: Siblings) -> bool {
+        let runs = |call: &Call| call.is_runnable() && !self.holds(siblings) || call.row.state == CallState::Started;
+        self.calls.iter().any(|call| call.row.idx == idx && runs(call))
     }
 
     fn planned(call: &Call) -> PlannedCall {
@@ -300,7 +322,7 @@ fn result_entry(call: &Call, turn: &str, texts: &Texts, at: i64) -> Arc<Entry> {
     let row = &call.row;
     let fallback = || text_result(ToolStatus::Unknown, &texts.unknown);
     let result = row.result.clone().unwrap_or_else(fallback);
-    let edited = call.edited().filter(|_| result.status == ToolStatus::Ok || result.status == ToolStatus::Error);
+    let edited = call.edited.as_ref().filter(|_| result.status == ToolStatus::Ok || result.status == ToolStatus::Error);
     let mut content = content_of(&result);
     if let Some(args) = edited {
         content = with_note(content, &fill(&texts.edited, &[("args", args.as_str())]));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cepa_core::{AssistantMessage, Content, Entry, FinishReason, Message, RawJson, ToolFailure, ToolStatus, Usage};
+use cepa_core::{Args, AssistantMessage, Content, Entry, FinishReason, Message, ToolFailure, ToolStatus, Usage};
 
 use super::{
     CancelReason, Did, Illegal, OnExhausted, Phase, Ruling, Turn,
@@ -16,6 +16,13 @@ use crate::{
 };
 
 pub(super) fn step(turn: &mut Turn, what: Did) -> Result<Commit, Illegal> {
+    let before = turn.state();
+    let commit = take(turn, what)?;
+    // The turn's row follows each change of its state, also where only calls were written.
+    if commit.turn.is_none() && turn.state() != before { Ok(with_turn(turn, commit)) } else { Ok(commit) }
+}
+
+fn take(turn: &mut Turn, what: Did) -> Result<Commit, Illegal> {
     match what {
         Did::Replied { reply, usage, finish, at } => replied(turn, reply, usage, finish, at),
         Did::Failed { at } => failed(turn, at),
@@ -182,14 +189,23 @@ fn call_of(turn: &mut Turn, idx: u32) -> Result<&mut Call, Illegal> {
     }
 }
 
-fn started(turn: &mut Turn, idx: u32, at: i64) -> Result<Commit, Illegal> {
-    let call = call_of(turn, idx)?;
-    if matches!(call.row.state, CallState::Finished | CallState::Unknown) {
-        return Err(Illegal("the call has already ended"));
+/// The call whose body is or was entered.
+fn entered(turn: &mut Turn, idx: u32) -> Result<&mut Call, Illegal> {
+    let siblings = turn.data.settings.siblings;
+    if matches!(&turn.phase, Phase::Batch(batch) if !batch.may_enter(idx, siblings)) {
+        return Err(Illegal("the call is not to be run: it waits, or has ended"));
     }
+    call_of(turn, idx)
+}
+
+fn started(turn: &mut Turn, idx: u32, at: i64) -> Result<Commit, Illegal> {
+    let call = entered(turn, idx)?;
     call.row.state = CallState::Started;
     call.row.attempt += 1;
     call.row.started = Some(at);
+    // An earlier failure that a person repaired is no longer its result.
+    call.row.result = None;
+    call.row.finished = None;
     let key = CallKey { batch: call.row.batch, idx };
     let change =
         CallChange::Started { key, attempt: call.row.attempt, executed_args: call.row.executed_args.clone(), at };
@@ -200,10 +216,7 @@ fn finished(turn: &mut Turn, idx: u32, result: CallResult, took_ms: u64, at: i64
     let pausing = turn.data.settings.pausing;
     let expires = turn.data.settings.expires_ms.map(|ms| at.saturating_add(ms));
     let (id, conversation) = (turn.id.clone(), turn.conversation.clone().unwrap_or_else(|| turn.id.clone()));
-    let call = call_of(turn, idx)?;
-    if call.row.state == CallState::Finished {
-        return Err(Illegal("the call has already ended"));
-    }
+    let call = entered(turn, idx)?;
     let mut commit = commit_at(at);
     let environment = result.failure.as_deref() == Some(ToolFailure::Environment.as_str());
     let why = result.content.read::<String>().ok();
@@ -245,28 +258,39 @@ fn lost(turn: &mut Turn, idx: u32, repeatable: bool, at: i64) -> Result<Commit, 
 fn decided(turn: &mut Turn, pause: Pause, at: i64) -> Result<Commit, Illegal> {
     let texts = turn.texts.clone();
     let call = call_of(turn, pause.key.idx)?;
-    match &mut call.pause {
-        Some(mine) if mine.id == pause.id && mine.state == PauseState::Pending => *mine = pause.clone(),
-        Some(_) | None => return Err(Illegal("this pause does not wait")),
-    }
+    let Some(mine) = call.pause.as_mut().filter(|mine| mine.id == pause.id && mine.state == PauseState::Pending) else {
+        return Err(Illegal("this pause does not wait"));
+    };
+    let Some(decision) = pause.decision.clone().filter(|decision| decision.state() == pause.state) else {
+        return Err(Illegal("the pause has no decision"));
+    };
+    let edited = match &decision {
+        Decision::Edit { args } => match Args::decode(args) {
+            Args::Object(args) => Some(args),
+            Args::Invalid { .. } => return Err(Illegal("the edited arguments are not a JSON object")),
+        },
+        Decision::Approve | Decision::Reject { .. } | Decision::Reply { .. } => None,
+    };
+    // What was shown is what runs, whatever else the row says.
+    let shown = mine.args.clone();
+    let kind = mine.kind;
+    *mine = pause;
     let mut commit = commit_at(at);
-    let run_again = |call: &mut Call| call.row.state = CallState::Planned;
-    match (pause.kind, pause.decision.as_ref()) {
-        (_, None) => return Err(Illegal("the pause has no decision")),
-        (_, Some(Decision::Approve)) => run_again(call),
-        (_, Some(Decision::Edit { args })) => {
-            call.row.executed_args = RawJson::parse(args).ok();
-            run_again(call);
+    match (kind, decision) {
+        (_, Decision::Approve) => call.run_with(shown),
+        (_, Decision::Edit { .. }) => {
+            call.edited = edited.clone();
+            call.run_with(edited.unwrap_or(shown));
         }
-        (_, Some(Decision::Reply { content })) => call.finish_with(ToolStatus::Ok, content, at, &mut commit),
-        (PauseKind::Approval, Some(Decision::Reject { reason })) => {
+        (_, Decision::Reply { content }) => call.finish_with(ToolStatus::Ok, &content, at, &mut commit),
+        (PauseKind::Approval, Decision::Reject { reason }) => {
             call.finish_with(ToolStatus::Rejected, &rejected(&texts, reason.as_deref()), at, &mut commit);
         }
-        (PauseKind::Unknown, Some(Decision::Reject { .. })) => {
+        (PauseKind::Unknown, Decision::Reject { .. }) => {
             call.finish_with(ToolStatus::Unknown, &texts.unknown, at, &mut commit);
         }
         // The failure is the result.
-        (PauseKind::Environment, Some(Decision::Reject { .. })) => {}
+        (PauseKind::Environment, Decision::Reject { .. }) => {}
     }
     Ok(with_turn_if_settled(turn, at, commit))
 }
@@ -309,6 +333,11 @@ fn cancelled(turn: &mut Turn, why: CancelReason, partial: Option<String>, at: i6
                     // A failure that waited for repair is a result.
                     CallState::Finished => {}
                     CallState::Started | CallState::Unknown => {
+                        call.finish_with(ToolStatus::Unknown, &texts.unknown, at, &mut commit);
+                    }
+                    // It ran before and was to run again: what is known of that first run stays.
+                    CallState::Planned if call.row.result.is_some() => call.row.state = CallState::Finished,
+                    CallState::Planned if call.row.attempt > 0 => {
                         call.finish_with(ToolStatus::Unknown, &texts.unknown, at, &mut commit);
                     }
                     CallState::Planned => {

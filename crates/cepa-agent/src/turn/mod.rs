@@ -185,7 +185,7 @@ pub enum Todo {
     CallModel(ModelCall),
     /// Find out what becomes of these calls: [`Did::Verdicts`].
     Decide(Vec<ToolCall>),
-    /// Run these calls, in order.
+    /// Run these calls, in order. Empty while the last ones that were started have not ended.
     Run(Vec<PlannedCall>),
     /// Wait for a person.
     Wait(Vec<Pause>),
@@ -313,9 +313,7 @@ impl Turn {
     pub fn state(&self) -> TurnState {
         match &self.phase {
             Phase::Done(state) => *state,
-            Phase::Batch(batch) if matches!(batch.todo(self.data.settings.siblings), Todo::Wait(_)) => {
-                TurnState::Paused
-            }
+            Phase::Batch(batch) if batch.waits(self.data.settings.siblings) => TurnState::Paused,
             Phase::Call(_) | Phase::Batch(_) => TurnState::Running,
         }
     }

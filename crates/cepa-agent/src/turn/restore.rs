@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use cepa_core::{AssistantMessage, Entry, Error, ErrorKind, History, Message, ToolFlags};
+use cepa_core::{Args, AssistantMessage, Entry, Error, ErrorKind, History, Message, RawJson, ToolFlags};
 
 use super::{
     Did, Phase, Turn, TurnData,
-    batch::{Batch, Call},
+    batch::{Batch, Call, round_of},
 };
 use crate::{
     ids,
-    pause::{Pause, PauseState},
+    pause::{Decision, Pause, PauseState},
     store::{CallState, StoredTurn},
     texts::Texts,
 };
@@ -57,10 +57,13 @@ impl Turn {
         let mut batches: Vec<Batch> = Vec::new();
         for call in calls {
             let batch = call.batch;
-            let pause = pauses.iter().rfind(|pause| pause.key.batch == batch && pause.key.idx == call.idx).cloned();
+            let mut asked: Vec<&Pause> = pauses.iter().filter(|pause| pause.key == call.key()).collect();
+            asked.sort_by_key(|pause| round_of(pause));
+            let edited = asked.iter().rev().find_map(|pause| edit_of(pause));
+            let pause = asked.last().map(|pause| (*pause).clone());
             let took = call.started.zip(call.finished).map_or(0, |(from, to)| to.saturating_sub(from).unsigned_abs());
             let flags = flags(&call.tool);
-            let call = Call { row: call, flags, pause, took: std::time::Duration::from_millis(took) };
+            let call = Call { row: call, flags, pause, edited, took: std::time::Duration::from_millis(took) };
             match batches.last_mut().filter(|last| last.index == batch) {
                 Some(last) => last.calls.push(call),
                 None => batches.push(Batch { index: batch, undecided: Vec::new(), calls: vec![call] }),
@@ -101,7 +104,9 @@ impl Turn {
 
     /// The turn's replies that the conversation has, by number.
     fn own_replies<'a>(&'a self, messages: &'a History) -> Vec<(u32, AssistantMessage)> {
-        let of_transcript = self.transcript.messages().filter_map(|message| match message {
+        // A caller may have put replies of his own into the input.
+        let own = self.transcript.messages().skip(self.input.len());
+        let of_transcript = own.filter_map(|message| match message {
             Message::Assistant(reply) => Some(reply.clone()),
             Message::System(_) | Message::User(_) | Message::Tool(_) => None,
         });
@@ -136,14 +141,27 @@ impl Turn {
     }
 }
 
-/// Decisions that the turn has not seen are put back to pending and handed out, to be taken like fresh ones.
+/// The arguments that a person put in place of those shown.
+fn edit_of(pause: &Pause) -> Option<RawJson> {
+    let Some(Decision::Edit { args }) = &pause.decision else { return None };
+    match Args::decode(args) {
+        Args::Object(args) => Some(args),
+        Args::Invalid { .. } => None,
+    }
+}
+
+/// Decisions that the turn has not seen are put back to pending and handed out, to be taken like fresh ones. So are
+/// pauses that the store found to be too old: the turn closes them when it is told the time.
 fn take_back_decisions(batch: &mut Batch) -> Vec<Pause> {
     let mut decided = Vec::new();
     for call in &mut batch.calls {
         let waits = matches!(call.row.state, CallState::Planned | CallState::Unknown)
             || call.row.state == CallState::Finished && call.waits_for_repair();
-        let Some(pause) = call.pause.as_mut().filter(|pause| waits && pause.decision.is_some()) else { continue };
-        decided.push(pause.clone());
+        let unseen = |pause: &Pause| pause.decision.is_some() || pause.state == PauseState::Expired;
+        let Some(pause) = call.pause.as_mut().filter(|pause| waits && unseen(pause)) else { continue };
+        if pause.decision.is_some() {
+            decided.push(pause.clone());
+        }
         pause.state = PauseState::Pending;
         pause.decision = None;
     }
