@@ -100,6 +100,7 @@ fn each_rule_refuses_what_it_is_for() {
             b["messages"][1]["content"] = json!([image]);
         }),
         ("an.block_role", |b| b["messages"][4]["content"][1]["content"][0]["type"] = json!("tool_use")),
+        ("an.block_type", |b| b["messages"][1]["content"] = json!([{"type": "reasoning", "text": "x"}])),
         ("an.input_object", |b| b["messages"][3]["content"][1]["input"] = json!("{}")),
         ("an.source", |b| b["messages"][0]["content"][1]["source"]["media_type"] = json!("image/bmp")),
         ("an.source", |b| b["messages"][0]["content"][2]["source"]["data"] = json!("%")),

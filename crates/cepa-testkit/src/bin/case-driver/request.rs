@@ -1,0 +1,179 @@
+//! Kind `request`: the body that would be sent.
+
+use std::collections::BTreeMap;
+
+use cepa_core::{
+    ChatOptions, ChatRequest, Error, History, Message, RawJson, Thinking, Tool, ToolChoice, ToolOutput, ToolSet,
+    ToolSpec,
+};
+use cepa_providers::wire::names::ToolNames;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    line::{Fail, Line, Observed, Refused, observed},
+    wire::{Eof, QuirkWords, Wire},
+};
+
+#[derive(Deserialize)]
+struct Input {
+    model: String,
+    messages: Vec<RawJson>,
+    system_prompt: Option<String>,
+    #[serde(default)]
+    tools: Vec<ToolWords>,
+    #[serde(default)]
+    options: OptionWords,
+    #[serde(default)]
+    quirks: QuirkWords,
+    via: Option<String>,
+    repeat: Option<usize>,
+}
+
+/// A tool that is only told of.
+#[derive(Deserialize)]
+struct ToolWords {
+    name: String,
+    #[serde(default)]
+    description: String,
+    schema: Option<RawJson>,
+}
+
+#[derive(Default, Deserialize)]
+struct OptionWords {
+    max_tokens: Option<u32>,
+    tool_choice: Option<String>,
+    parallel_tool_calls: Option<bool>,
+    thinking: Option<ThinkingWords>,
+    cache: Option<bool>,
+    #[serde(default)]
+    continue_pause: bool,
+}
+
+#[derive(Deserialize)]
+struct ThinkingWords {
+    r#type: String,
+    budget_tokens: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Bodies {
+    bodies: Vec<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    tool_names: BTreeMap<String, String>,
+}
+
+/// A message of another form: a reply to be decoded first.
+#[derive(Deserialize)]
+struct Decoded {
+    #[serde(rename = "$from_response")]
+    response: Option<From>,
+    #[serde(rename = "$from_stream")]
+    stream: Option<From>,
+}
+
+#[derive(Deserialize)]
+struct From {
+    provider: String,
+    model: Option<String>,
+    body: Option<RawJson>,
+    sse: Option<String>,
+}
+
+/// Builds the request as often as asked and reports each body.
+pub(crate) fn run(line: &Line) -> Result<Observed, Fail> {
+    let input: Input = line.input()?;
+    let messages: Vec<Message> =
+        input.messages.iter().map(|raw| message(raw, &input.model)).collect::<Result<_, Fail>>()?;
+    match build(line, &input, messages.into())? {
+        Ok(bodies) => observed(&bodies),
+        Err(error) => observed(&Refused::from(&error)),
+    }
+}
+
+/// A neutral message as it stands, or the reply that is decoded first.
+fn message(raw: &RawJson, model: &str) -> Result<Message, Fail> {
+    let decoded: Decoded = raw.read()?;
+    let Some(from) = decoded.response.or(decoded.stream) else { return Ok(raw.read()?) };
+    let wire = Wire::of(&from.provider, from.model.as_deref().unwrap_or(model))?;
+    let response = match (&from.body, &from.sse) {
+        (Some(body), _) => wire.decode(body.as_str().as_bytes())?,
+        (None, Some(sse)) => wire.stream(std::iter::once(sse.as_bytes()), Eof::Clean).0?,
+        (None, None) => return Err(Fail::Crash("a reply without body".to_owned())),
+    };
+    Ok(Message::Assistant(response.message))
+}
+
+fn build(line: &Line, input: &Input, messages: History) -> Result<Result<Bodies, Error>, Fail> {
+    if let Some(via) = &input.via {
+        return Err(Fail::Crash(format!("`via` {via} is not known")));
+    }
+    Ok(bodies(line, input, messages))
+}
+
+fn bodies(line: &Line, input: &Input, messages: History) -> Result<Bodies, Error> {
+    let wire = Wire::with_quirks(&line.provider, &input.model, &input.quirks)?;
+    let tools = input.tools.iter().map(tool).collect::<Result<Vec<_>, Error>>()?;
+    let request = ChatRequest {
+        messages,
+        system_prompt: input.system_prompt.as_deref().map(Into::into),
+        tools: ToolSet::new(tools)?,
+        tool_choice: input.options.tool_choice.as_deref().map(choice),
+        options: options(&input.options),
+        ..ChatRequest::default()
+    };
+    let bodies = (0..input.repeat.unwrap_or(2)).map(|_| wire.encode(&request)).collect::<Result<Vec<_>, Error>>()?;
+    Ok(Bodies { tool_names: renamed(&request.tools, bodies.first())?, bodies })
+}
+
+fn tool(words: &ToolWords) -> Result<Tool, Error> {
+    let spec = ToolSpec::new(&words.name, &words.description, words.schema.as_ref().map(RawJson::as_str))?;
+    Ok(Tool::new(spec, |_, _| async { Ok(ToolOutput::new("")) }))
+}
+
+/// A tool choice in the protocol's words.
+pub(crate) fn choice(word: &str) -> ToolChoice {
+    match word {
+        "auto" => ToolChoice::Auto,
+        "none" => ToolChoice::None,
+        "required" => ToolChoice::Required,
+        name => ToolChoice::Tool(name.to_owned()),
+    }
+}
+
+fn options(words: &OptionWords) -> ChatOptions {
+    let thinking = words.thinking.as_ref().map(|thinking| match (thinking.r#type.as_str(), thinking.budget_tokens) {
+        ("enabled", Some(budget)) => Thinking::Budget(budget),
+        ("enabled", None) => Thinking::Effort("medium".to_owned()),
+        _ => Thinking::Off,
+    });
+    ChatOptions {
+        max_tokens: words.max_tokens,
+        parallel_tool_calls: words.parallel_tool_calls,
+        thinking,
+        cache: words.cache,
+        continue_pause: words.continue_pause,
+        ..ChatOptions::default()
+    }
+}
+
+/// The names in the body under which a tool is known that has another name, and the tool that a call of it reaches.
+fn renamed(tools: &ToolSet, body: Option<&String>) -> Result<BTreeMap<String, String>, Error> {
+    #[derive(Deserialize)]
+    struct Body {
+        #[serde(default)]
+        tools: Vec<Entry>,
+    }
+    #[derive(Deserialize)]
+    struct Entry {
+        name: Option<String>,
+        function: Option<Box<Entry>>,
+    }
+    let names = ToolNames::of(tools)?;
+    let body: Option<Body> = body.and_then(|body| serde_json::from_str(body).ok());
+    let entries = body.into_iter().flat_map(|body| body.tools);
+    let sent = entries.filter_map(|entry| entry.name.or_else(|| entry.function?.name));
+    Ok(sent
+        .filter(|name| tools.get(name).is_none())
+        .map(|name| (name.clone(), names.original(&name).to_owned()))
+        .collect())
+}

@@ -1,0 +1,172 @@
+//! The provider of a case as a dialect of the library.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cepa_core::{ChatEvent, ChatRequest, ChatResponse, Error, ErrorKind, EventSink, Origin};
+use cepa_providers::{
+    sse::SseDecoder,
+    wire::{
+        Accumulator, Dialect,
+        anthropic::AnthropicMessages,
+        ids::IdRule,
+        openai_chat::{NullContent, OpenAiChat, Quirks, ReplayReasoning, SystemPlace},
+    },
+};
+use serde::Deserialize;
+
+/// One of the two dialects.
+pub(crate) enum Wire {
+    OpenAi(Box<OpenAiChat>),
+    Anthropic(AnthropicMessages),
+}
+
+/// Settings of an endpoint, in the protocol's words.
+#[derive(Default, Deserialize)]
+pub(crate) struct QuirkWords {
+    assistant_null_content: Option<String>,
+    #[serde(default)]
+    single_leading_system: bool,
+    replay_reasoning: Option<String>,
+    tool_call_id: Option<String>,
+}
+
+/// How a body ends.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Eof {
+    /// The server closes.
+    Clean,
+    /// The server says nothing more and does not close.
+    Open,
+}
+
+impl Wire {
+    /// The dialect of a provider for one model.
+    pub(crate) fn of(provider: &str, model: &str) -> Result<Self, Error> {
+        Self::with_quirks(provider, model, &QuirkWords::default())
+    }
+
+    /// The same with the endpoint's settings.
+    pub(crate) fn with_quirks(provider: &str, model: &str, words: &QuirkWords) -> Result<Self, Error> {
+        let origin = Origin { provider: provider.into(), model: model.into() };
+        if provider == "anthropic" {
+            return Ok(Self::Anthropic(AnthropicMessages::new(origin)));
+        }
+        let mut quirks = Quirks::default();
+        let unknown = |what: &str| Error::new(ErrorKind::InvalidConfig, format!("the setting {what} is not known"));
+        match words.assistant_null_content.as_deref() {
+            None => {}
+            Some("empty-string") => quirks.null_content = NullContent::EmptyString,
+            Some(other) => return Err(unknown(other)),
+        }
+        if words.single_leading_system {
+            quirks.system = SystemPlace::Single;
+        }
+        match words.replay_reasoning.as_deref() {
+            None => {}
+            Some("none") => quirks.replay_reasoning = ReplayReasoning::Never,
+            Some(member) => quirks.replay_reasoning = ReplayReasoning::As(member.to_owned().into()),
+        }
+        match words.tool_call_id.as_deref() {
+            None => {}
+            Some("alnum9") => quirks.call_ids = IdRule::ALNUM_9,
+            Some(other) => return Err(unknown(other)),
+        }
+        Ok(Self::OpenAi(Box::new(OpenAiChat::new(origin, quirks))))
+    }
+
+    /// The body that would be sent.
+    pub(crate) fn encode(&self, request: &ChatRequest) -> Result<String, Error> {
+        let pieces = match self {
+            Self::OpenAi(dialect) => dialect.encode(request)?,
+            Self::Anthropic(dialect) => dialect.encode(request)?,
+        };
+        String::from_utf8(pieces.concat()).map_err(|error| Error::new(ErrorKind::Decode, error.to_string()))
+    }
+
+    /// Decodes the body of an answer that was not streamed.
+    pub(crate) fn decode(&self, body: &[u8]) -> Result<ChatResponse, Error> {
+        match self {
+            Self::OpenAi(dialect) => dialect.decode(body),
+            Self::Anthropic(dialect) => dialect.decode(body),
+        }
+    }
+
+    /// Decodes a stream that arrives in these pieces; beside the outcome the texts as they were delivered.
+    pub(crate) fn stream<'b>(
+        &self,
+        pieces: impl Iterator<Item = &'b [u8]>,
+        eof: Eof,
+    ) -> (Result<ChatResponse, Error>, Vec<String>) {
+        let deltas = Arc::new(Mutex::new(Vec::new()));
+        let keep = deltas.clone();
+        let sink = EventSink::new(move |event| {
+            let mut deltas = keep.lock().unwrap_or_else(PoisonError::into_inner);
+            match event {
+                ChatEvent::Text(text) => deltas.push(text),
+                ChatEvent::Reset => deltas.clear(),
+                _ => {}
+            }
+        });
+        let result = match self {
+            Self::OpenAi(dialect) => fold(dialect.accumulator(), pieces, eof, &sink),
+            Self::Anthropic(dialect) => fold(dialect.accumulator(), pieces, eof, &sink),
+        };
+        let deltas = std::mem::take(&mut *deltas.lock().unwrap_or_else(PoisonError::into_inner));
+        (result, deltas)
+    }
+}
+
+/// Feeds the pieces to the decoder, and its events to the fold, as the client does.
+fn fold<'b, A: Accumulator>(
+    mut fold: A,
+    pieces: impl Iterator<Item = &'b [u8]>,
+    eof: Eof,
+    sink: &EventSink,
+) -> Result<ChatResponse, Error> {
+    let mut decoder = SseDecoder::new();
+    for piece in pieces {
+        let mut events = Vec::new();
+        let pushed = decoder.push(piece, &mut events);
+        for event in events {
+            fold.event(event, sink)?;
+            if fold.is_done() {
+                return fold.finish(sink);
+            }
+        }
+        pushed.map_err(|error| error.with_partial_text(fold.partial_text()))?;
+    }
+    if eof == Eof::Open && !fold.is_whole() {
+        let error = Error::new(ErrorKind::Timeout, "the stream fell silent");
+        return Err(error.with_partial_text(fold.partial_text()));
+    }
+    if let Some(event) = decoder.finish() {
+        fold.event(event, sink)?;
+    }
+    fold.finish(sink)
+}
+
+#[derive(Deserialize)]
+struct Named {
+    model: Option<String>,
+    message: Option<Box<Named>>,
+}
+
+/// The model that a reply names; `m` if it names none.
+pub(crate) fn model_of(body: &str) -> String {
+    named(body).unwrap_or_else(|| "m".to_owned())
+}
+
+/// The model that the first event with a name names; `m` if none does.
+pub(crate) fn model_of_stream(sse: &str) -> String {
+    let mut events = Vec::new();
+    // A stream past the size limit names no model, and fails when it is decoded.
+    let _ = SseDecoder::new().push(sse.as_bytes(), &mut events);
+    events.iter().find_map(|event| named(&event.data)).unwrap_or_else(|| "m".to_owned())
+}
+
+fn named(json: &str) -> Option<String> {
+    let named = serde_json::from_str::<Named>(json).ok()?;
+    let model = named.model.or_else(|| named.message.and_then(|message| message.model))?;
+    (!model.is_empty()).then_some(model)
+}
