@@ -1,7 +1,12 @@
 //! Model providers of cepa: the wires, and what carries them (HTTP, server-sent events, retries, keys).
 
+pub mod anthropic;
+pub mod catalog;
 pub mod classify;
+pub mod client;
 pub mod http;
+pub mod openai;
 pub mod retry;
 pub mod secret;
 pub mod sse;
+pub mod wire;

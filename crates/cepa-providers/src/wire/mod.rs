@@ -1,5 +1,6 @@
 //! Wires: what a provider's requests and responses look like. Pure functions and a fold, no I/O.
 
+pub mod anthropic;
 mod hash;
 pub mod ids;
 pub mod json;

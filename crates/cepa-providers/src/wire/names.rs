@@ -24,8 +24,7 @@ pub fn wire_name(name: &str) -> Cow<'_, str> {
     if (1..=MAX_LEN).contains(&name.len()) && name.chars().all(legal) {
         return name.into();
     }
-    let kept: String =
-        name.chars().take(MAX_LEN - SUFFIX_LEN).map(|c| if legal(c) { c } else { '_' }).collect();
+    let kept: String = name.chars().take(MAX_LEN - SUFFIX_LEN).map(|c| if legal(c) { c } else { '_' }).collect();
     format!("{kept}_{:08x}", hash::stable(name, 0) >> 32).into()
 }
 
@@ -49,7 +48,8 @@ impl ToolNames {
         let mut seen = HashSet::new();
         for (wire, name) in changed.iter() {
             if tools.get(wire).is_some() || !seen.insert(wire) {
-                let message = format!("the tool `{name}` is called `{wire}` on the wire, as another tool is: rename it");
+                let message =
+                    format!("the tool `{name}` is called `{wire}` on the wire, as another tool is: rename it");
                 return Err(Error::new(ErrorKind::InvalidTool, message));
             }
         }

@@ -45,7 +45,7 @@ impl<A: Accumulator> ReplyDecoder<A> {
             self.take(event)?;
         }
         self.events = events;
-        pushed.map_err(|error| self.with_text(error))
+        pushed.map_err(|error| self.keep_text(error))
     }
 
     /// Whether the end of the reply was seen, so that nothing more need be read.
@@ -79,10 +79,11 @@ impl<A: Accumulator> ReplyDecoder<A> {
         if self.fold.is_done() {
             return Ok(());
         }
-        self.fold.event(event, &self.sink).map_err(|error| self.with_text(error))
+        self.fold.event(event, &self.sink).map_err(|error| self.keep_text(error))
     }
 
-    fn with_text(&self, error: Error) -> Error {
+    /// An error that ends this reply, with the text so far.
+    pub fn keep_text(&self, error: Error) -> Error {
         keep_text(error, self.fold.partial_text())
     }
 }

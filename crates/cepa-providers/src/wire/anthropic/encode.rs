@@ -58,7 +58,11 @@ fn list(body: &mut Pieces, name: &'static str, items: &Bytes, cached: bool) {
     }
     let out = body.tail();
     out.extend_from_slice(format!(",\"{name}\":[").as_bytes());
-    if cached { cache::marked(body, items) } else { body.share(items.clone()) }
+    if cached {
+        cache::marked(body, items)
+    } else {
+        body.share(items.clone())
+    }
     body.tail().push(b']');
 }
 

@@ -121,9 +121,10 @@ pub(super) fn begins_with_thinking(message: &AssistantMessage, origin: &Origin) 
 }
 
 fn ours<'a>(message: &'a AssistantMessage, origin: &'a Origin) -> impl Iterator<Item = &'a Replay> {
-    message.replay.iter().filter(|kept| {
-        kept.format == FORMAT && *kept.provider == *origin.provider && *kept.model == *origin.model
-    })
+    message
+        .replay
+        .iter()
+        .filter(|kept| kept.format == FORMAT && *kept.provider == *origin.provider && *kept.model == *origin.model)
 }
 
 fn read(kept: &Replay) -> Option<Slot> {

@@ -67,7 +67,8 @@ fn image(media: &Media) -> Result<block::Source<'_>, Error> {
     // The short name is common and not registered.
     let name = media_type.as_deref().map_or("", |name| if name == "image/jpg" { "image/jpeg" } else { name });
     let known = IMAGES.into_iter().find(|known| *known == name);
-    let known = known.ok_or_else(|| refused(format!("Anthropic takes images of type {}, not `{name}`", IMAGES.join(", "))))?;
+    let known =
+        known.ok_or_else(|| refused(format!("Anthropic takes images of type {}, not `{name}`", IMAGES.join(", "))))?;
     Ok(block::Source::Base64 { media_type: known, data: place.base64() })
 }
 
@@ -82,7 +83,9 @@ fn document(media: &Media) -> Result<block::Source<'_>, Error> {
         (place, Some(name)) if is_text(name) => plain_text(&place),
         (_, name) => {
             let name = name.unwrap_or_default();
-            Err(refused(format!("Anthropic takes documents that are PDF or text, not `{name}`: convert it, or send its text")))
+            Err(refused(format!(
+                "Anthropic takes documents that are PDF or text, not `{name}`: convert it, or send its text"
+            )))
         }
     }
 }
@@ -126,7 +129,9 @@ impl<'a> Place<'a> {
 fn located(media: &Media) -> Result<(Place<'_>, Option<String>), Error> {
     let given = media.media_type.as_deref().map(essence);
     match &media.source {
-        Source::Bytes(bytes) if bytes.is_empty() => Err(refused("Anthropic takes no image and no document without bytes")),
+        Source::Bytes(bytes) if bytes.is_empty() => {
+            Err(refused("Anthropic takes no image and no document without bytes"))
+        }
         Source::Bytes(bytes) => Ok((Place::Bytes(bytes), given)),
         Source::Url(url) => match url.strip_prefix("data:") {
             Some(rest) => {

@@ -3,7 +3,7 @@
 use cepa_core::{ChatOptions, ChatRequest, Error, ErrorKind, Thinking, ToolChoice};
 use serde_json::{Map, Value, json};
 
-use super::{ApiVersion, DEFAULT_MAX_TOKENS, AnthropicMessages};
+use super::{AnthropicMessages, ApiVersion, DEFAULT_MAX_TOKENS};
 use crate::wire::names::wire_name;
 
 /// "Must be ≥1024 and less than `max_tokens`."
@@ -16,7 +16,11 @@ pub(super) struct Params {
 }
 
 /// The members for a request. `begun_without_thinking`: see [`super::turns::Conversation`].
-pub(super) fn of(dialect: &AnthropicMessages, request: &ChatRequest, begun_without_thinking: bool) -> Result<Params, Error> {
+pub(super) fn of(
+    dialect: &AnthropicMessages,
+    request: &ChatRequest,
+    begun_without_thinking: bool,
+) -> Result<Params, Error> {
     let options = &request.options;
     let mut others = Vec::new();
     if let Some(choice) = tool_choice(request)? {
@@ -85,13 +89,17 @@ fn thinking(
         let choice = others.iter().find(|(name, _)| *name == "tool_choice");
         choice.is_some_and(|(_, choice)| choice["type"] == "any" || choice["type"] == "tool")
     };
+    let off = |others: &mut Vec<(&str, Value)>| {
+        others.push(("thinking", json!({"type": "disabled"})));
+        Ok(None)
+    };
     match &options.thinking {
         None => Ok(None),
-        Some(Thinking::Off) => {
-            others.push(("thinking", json!({"type": "disabled"})));
-            Ok(None)
-        }
+        Some(Thinking::Effort(word)) if word == "none" => off(others),
+        Some(Thinking::Off) => off(others),
         Some(Thinking::Effort(word)) => {
+            // The least that this API knows.
+            let word = if word == "minimal" { "low" } else { word };
             others.push(("thinking", json!({"type": "adaptive"})));
             others.push(("output_config", json!({"effort": word})));
             Ok(None)
@@ -122,7 +130,9 @@ fn sampling(version: ApiVersion, options: &ChatOptions, others: &mut Vec<(&'stat
         let Some(value) = value else { continue };
         if version == ApiVersion::V2026_10_21 {
             let version = version.as_str();
-            return Err(invalid(&format!("its API version {version} has no {name}: leave it out, or set an older version")));
+            return Err(invalid(&format!(
+                "its API version {version} has no {name}: leave it out, or set an older version"
+            )));
         }
         if !(0.0..=1.0).contains(&value) {
             return Err(invalid(&format!("{name} must be from 0 to 1, not {value}")));

@@ -10,19 +10,47 @@ use crate::wire::ids::ReplyIds;
 /// A block as it came so far.
 #[derive(Debug)]
 pub(super) enum Received {
-    Text { text: String, citations: Vec<RawJson> },
-    Thinking { text: String, signature: String, whole: Option<RawJson> },
-    Call { id: String, name: String, input: Option<RawJson>, json: String, extra: Extra },
+    Text {
+        text: String,
+        citations: Vec<RawJson>,
+    },
+    Thinking {
+        text: String,
+        signature: String,
+        whole: Option<RawJson>,
+    },
+    Call {
+        id: String,
+        name: String,
+        input: Option<RawJson>,
+        json: String,
+        extra: Extra,
+    },
     /// Thinking that nobody can read, a server's tool, or a type that this version does not know.
-    Opaque { start: RawJson, json: String, lost: bool },
+    Opaque {
+        start: RawJson,
+        json: String,
+        lost: bool,
+    },
 }
 
 /// A block at its end.
 #[derive(Debug)]
 pub(super) enum Piece {
-    Text { text: String, citations: Option<RawJson> },
-    Thinking { text: String, block: Option<Opaque> },
-    Call { id: String, name: String, args: Args, extra: Extra },
+    Text {
+        text: String,
+        citations: Option<RawJson>,
+    },
+    Thinking {
+        text: String,
+        block: Option<Opaque>,
+    },
+    Call {
+        id: String,
+        name: String,
+        args: Args,
+        extra: Extra,
+    },
     Opaque(Opaque),
     /// A block whose content this version could not follow.
     Lost,

@@ -1,8 +1,6 @@
 //! The blocks of a reply as one neutral message.
 
-use cepa_core::{
-    AssistantMessage, ChatResponse, Content, FinishReason, Origin, Part, RawJson, ToolCall, Usage,
-};
+use cepa_core::{AssistantMessage, ChatResponse, Content, FinishReason, Origin, Part, RawJson, ToolCall, Usage};
 
 use super::{
     layout::{self, Slot},

@@ -88,14 +88,14 @@ impl Fold {
         }
     }
 
-    fn started(&mut self, message: Option<&RawValue>) -> Result<(), Error> {
+    fn started(&mut self, message: Option<&RawValue>, sink: &EventSink) -> Result<(), Error> {
         // Somebody between us and the model began again. Before any block that is harmless; later the texts would mix.
         if !self.blocks.is_empty() {
             return Err(self.bad("a second message begins inside the first"));
         }
         // Nothing else of it is needed, so nothing else can be wrong with it.
         if let Some(usage) = message.and_then(parse::<Start>).and_then(|start| start.usage) {
-            self.counts.update(Counts::of(Some(&usage)));
+            self.used(&usage, sink);
         }
         Ok(())
     }
@@ -181,10 +181,14 @@ impl Fold {
             self.stop_reason = Some(reason);
         }
         if let Some(usage) = event.usage.and_then(parse::<serde_json::Value>) {
-            self.counts.update(Counts::of(Some(&usage)));
-            if let Some(usage) = self.counts.usage() {
-                sink.emit(ChatEvent::Usage(usage));
-            }
+            self.used(&usage, sink);
+        }
+    }
+
+    fn used(&mut self, usage: &serde_json::Value, sink: &EventSink) {
+        self.counts.update(Counts::of(Some(usage)));
+        if let Some(usage) = self.counts.usage() {
+            sink.emit(ChatEvent::Usage(usage));
         }
     }
 
@@ -215,7 +219,7 @@ impl Accumulator for Fold {
         };
         let kind = members.kind.and_then(parse::<String>).or(event.event);
         match kind.as_deref() {
-            Some("message_start") => self.started(members.message)?,
+            Some("message_start") => self.started(members.message, sink)?,
             Some("content_block_start") => self.block_started(&members, sink)?,
             Some("content_block_delta") => self.block_grew(&members, sink)?,
             Some("content_block_stop") => self.block_stopped(&members, sink),

@@ -59,7 +59,10 @@ fn schema(out: &mut Vec<u8>, spec: &ToolSpec) -> Result<(), Error> {
     let empty = RawJson::empty_object();
     let raw = spec.schema.as_ref().unwrap_or(&empty);
     let refused = |what: String| {
-        Error::new(ErrorKind::InvalidTool, format!("Anthropic does not take the schema of tool `{}`: {what}", spec.name))
+        Error::new(
+            ErrorKind::InvalidTool,
+            format!("Anthropic does not take the schema of tool `{}`: {what}", spec.name),
+        )
     };
     let top: Top = raw.read().map_err(|error| refused(error.to_string()))?;
     // "input_schema does not support oneOf, allOf, or anyOf at the top level"

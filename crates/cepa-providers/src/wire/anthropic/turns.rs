@@ -116,7 +116,9 @@ impl<'a> Build<'a> {
         if let Content::Parts(parts) = &message.content
             && parts.iter().any(|part| matches!(part, Part::Image(_) | Part::Audio(_) | Part::Document(_)))
         {
-            return Err(media::refused("Anthropic takes only text in system messages: put the medium into a user message"));
+            return Err(media::refused(
+                "Anthropic takes only text in system messages: put the medium into a user message",
+            ));
         }
         let text = message.content.text();
         if self.turns.is_empty() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use cepa_core::{ChatRequest, Entry, Error, ErrorKind, History, Message, Part, Role, ToolMessage, pairing};
+use cepa_core::{ChatRequest, Content, Entry, Error, ErrorKind, History, Message, Part, Role, ToolMessage, pairing};
 
 use super::{AfterTools, OpenAiChat, SystemPlace, messages, options};
 use crate::wire::{ids::WireIds, json, json::Pieces};
@@ -79,7 +79,7 @@ impl<'a, 'p> Writer<'a, 'p> {
     fn leading_system(
         &mut self,
         prompt: Option<&str>,
-        contents: impl Iterator<Item = &'a cepa_core::Content>,
+        contents: impl Iterator<Item = &'a Content>,
     ) -> Result<(), Error> {
         let mut texts: Vec<Cow<'_, str>> = prompt.map(Cow::Borrowed).into_iter().collect();
         for content in contents {
@@ -111,27 +111,25 @@ impl<'a, 'p> Writer<'a, 'p> {
                 let ids = self.ids.calls(&message.tool_calls);
                 let write = |out: &mut Vec<u8>| messages::assistant(dialect, out, message, &ids);
                 // A message whose ids depend on the messages before it is not the same in every request.
-                if ids.iter().all(is_own) { self.kept(entry, write) } else { write(self.begin(Role::Assistant)?) }
+                if ids.iter().all(|id| matches!(id, Cow::Borrowed(_))) {
+                    self.kept(entry, write)
+                } else {
+                    write(self.begin(Role::Assistant)?)
+                }
             }
             Message::Tool(message) => {
                 // After healing each result answers a call.
                 let Some(id) = self.ids.result() else { return Ok(()) };
-                self.result(entry, message, &id)
+                self.result(entry, message, id)
             }
         }
     }
 
-    fn result(&mut self, entry: &'a Entry, message: &'a ToolMessage, id: &Cow<'a, str>) -> Result<(), Error> {
-        let mut media = Vec::new();
-        let mut write = |out: &mut Vec<u8>| {
-            media = messages::tool(out, message, id)?;
-            Ok(())
-        };
-        let has_parts = matches!(message.content, cepa_core::Content::Parts(_));
-        if is_own(id) && !has_parts {
-            return self.kept(entry, write);
+    fn result(&mut self, entry: &'a Entry, message: &'a ToolMessage, id: Cow<'a, str>) -> Result<(), Error> {
+        if matches!((&id, &message.content), (Cow::Borrowed(_), Content::Text(_))) {
+            return self.kept(entry, |out| messages::tool(out, message, &id).map(drop));
         }
-        write(self.begin(Role::Tool)?)?;
+        let media = messages::tool(self.begin(Role::Tool)?, message, &id)?;
         if !media.is_empty() {
             self.attached.push((message, media));
         }
@@ -176,8 +174,4 @@ impl<'a, 'p> Writer<'a, 'p> {
         }
         Ok(self.pieces.tail())
     }
-}
-
-fn is_own(id: &Cow<'_, str>) -> bool {
-    matches!(id, Cow::Borrowed(_))
 }

@@ -55,7 +55,7 @@ pub(super) fn is_sendable(part: &Part) -> bool {
     match part {
         Part::Text(_) => true,
         Part::Reasoning(_) | Part::Other(_) => false,
-        Part::Image(media) => matches!(media.source, Source::Url(_)) || exact_type(media).is_some(),
+        Part::Image(media) => matches!(media.source, Source::Url(_)) || image_type(media).is_some(),
         Part::Audio(media) => matches!(media.source, Source::Bytes(_)) && audio_format(media).is_some(),
         Part::Document(media) => matches!(media.source, Source::Bytes(_)) && exact_type(media).is_some(),
     }
@@ -99,7 +99,7 @@ fn image(out: &mut Vec<u8>, media: &Media) -> Result<(), Error> {
     match &media.source {
         Source::Url(url) => inner.member("url", url)?,
         Source::Bytes(bytes) => {
-            let media_type = exact_type(media)
+            let media_type = image_type(media)
                 .ok_or_else(|| refused("an image needs an exact media type beside its bytes, such as `image/png`"))?;
             data_url(inner.key("url"), media_type, bytes);
         }
@@ -107,6 +107,10 @@ fn image(out: &mut Vec<u8>, media: &Media) -> Result<(), Error> {
     inner.end();
     object.end();
     Ok(())
+}
+
+fn image_type(media: &Media) -> Option<&str> {
+    exact_type(media).filter(|name| name.starts_with("image/"))
 }
 
 fn audio(out: &mut Vec<u8>, media: &Media) -> Result<(), Error> {

@@ -158,10 +158,9 @@ fn take_text(part: &mut Map<String, Value>, name: &str) -> Option<String> {
 fn thought(value: Option<Value>) -> String {
     match value {
         Some(Value::String(text)) => text,
-        Some(Value::Array(parts)) => parts
-            .iter()
-            .filter_map(|part| part.get("text").or(Some(part))?.as_str())
-            .collect(),
+        Some(Value::Array(parts)) => {
+            parts.iter().filter_map(|part| part.get("text").or(Some(part))?.as_str()).collect()
+        }
         _ => String::new(),
     }
 }

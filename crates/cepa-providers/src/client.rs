@@ -1,0 +1,219 @@
+//! A model behind HTTP: any dialect, its request sent, its reply decoded, with retries before the first event (W5).
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use cepa_core::{
+    AssistantMessage, BoxFuture, ChatEvent, ChatModel, ChatRequest, ChatResponse, Error, EventSink, Origin,
+};
+use http::{HeaderMap, header::CONTENT_TYPE};
+
+use crate::{
+    http::{HttpClient, HttpRequest, HttpResponse},
+    retry::{Failed, RetryPolicy, retry},
+    secret::ApiKey,
+    wire::{Dialect, names::ToolNames, reply::ReplyDecoder},
+};
+
+/// How long a stream whose reply is complete is read on for figures about it.
+const AFTER_REPLY: Duration = Duration::from_secs(1);
+
+/// Where and how a [`Client`] sends.
+#[derive(Clone)]
+pub struct Target {
+    /// The provider's catalog entry and the model.
+    pub origin: Origin,
+    /// The whole address of the endpoint.
+    pub url: String,
+    /// Headers of every request, the key's among them.
+    pub headers: HeaderMap,
+    /// The key, so that it can be taken out of error messages.
+    pub key: Option<ApiKey>,
+    /// Connections and time limits.
+    pub http: HttpClient,
+    /// How often a request is tried.
+    pub retry: RetryPolicy,
+}
+
+impl fmt::Debug for Target {
+    /// Without the values of headers and the address's query, which may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target")
+            .field("origin", &self.origin)
+            .field("url", &self.url.split('?').next().unwrap_or_default())
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("http", &self.http)
+            .field("retry", &self.retry)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A model of one provider. Cloning it shares everything.
+#[derive(Clone, Debug)]
+pub struct Client<D>(Arc<Inside<D>>);
+
+#[derive(Debug)]
+struct Inside<D> {
+    dialect: D,
+    target: Target,
+}
+
+impl<D: Dialect> Client<D> {
+    /// A client that speaks this dialect with that endpoint.
+    pub fn new(dialect: D, target: Target) -> Self {
+        Self(Arc::new(Inside { dialect, target }))
+    }
+
+    /// The dialect.
+    pub fn dialect(&self) -> &D {
+        &self.0.dialect
+    }
+
+    /// Where and how it sends.
+    pub fn target(&self) -> &Target {
+        &self.0.target
+    }
+
+    async fn call(&self, request: ChatRequest) -> Result<ChatResponse, Error> {
+        let names = ToolNames::of(&request.tools)?;
+        let body = self.0.dialect.encode(&request)?;
+        let sink = names.restoring(request.events.clone());
+        let policy = &self.0.target.retry;
+        let response =
+            retry(policy, request.context.cancel(), |_| self.attempt(&request, body.clone(), sink.clone())).await;
+        let mut response = response.map_err(|error| self.without_key(error))?;
+        names.restore(&mut response.message);
+        response.offered = request.tools;
+        response.context = request.context;
+        Ok(response)
+    }
+
+    async fn attempt(&self, request: &ChatRequest, body: Vec<Bytes>, sink: EventSink) -> Result<ChatResponse, Failed> {
+        let target = &self.0.target;
+        let mut post = HttpRequest::post(&target.url, body)?;
+        post.headers_mut().extend(target.headers.clone());
+        let response = target.http.send(post, request.context.cancel()).await?;
+        if !response.is_success() {
+            return Err(response.into_error(&target.origin.provider, target.key.as_ref()).await.into());
+        }
+        let delivered = Arc::new(AtomicBool::new(false));
+        let sink = marking(sink, Arc::clone(&delivered));
+        let result = if is_stream(response.headers(), sink.is_wanted()) {
+            self.read_stream(response, sink).await
+        } else {
+            self.read_whole(response, &sink).await
+        };
+        result.map_err(
+            |error| {
+                if delivered.load(Ordering::Relaxed) { Failed::Delivered(error) } else { Failed::Unseen(error) }
+            },
+        )
+    }
+
+    async fn read_whole(&self, response: HttpResponse, sink: &EventSink) -> Result<ChatResponse, Error> {
+        let response = self.0.dialect.decode(&response.collect().await?)?;
+        // A server that does not stream although it was asked to: who listens hears the reply at once.
+        emit_whole(&response.message, sink);
+        Ok(response)
+    }
+
+    async fn read_stream(&self, mut response: HttpResponse, sink: EventSink) -> Result<ChatResponse, Error> {
+        let mut reply = ReplyDecoder::new(&self.0.dialect, sink);
+        while !reply.is_done() {
+            let chunk = if reply.is_whole() {
+                // The reply is there. Whatever happens to the connection now takes nothing away.
+                match tokio::time::timeout(AFTER_REPLY, response.next_chunk()).await {
+                    Ok(Ok(chunk)) => chunk,
+                    Ok(Err(_)) | Err(_) => None,
+                }
+            } else {
+                response.next_chunk().await.map_err(|error| reply.keep_text(error))?
+            };
+            match chunk {
+                Some(chunk) => reply.push(&chunk)?,
+                None => return reply.finish(),
+            }
+        }
+        let result = reply.finish();
+        response.finish().await;
+        result
+    }
+
+    /// Providers echo keys in errors, in streams too.
+    fn without_key(&self, error: Error) -> Error {
+        let Some(key) = &self.0.target.key else { return error };
+        let message = key.redact(error.message());
+        error.with_message(message)
+    }
+}
+
+impl<D: Dialect> ChatModel for Client<D> {
+    fn origin(&self) -> &Origin {
+        &self.0.target.origin
+    }
+
+    fn chat(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatResponse, Error>> {
+        Box::pin(async move {
+            let provider = &self.0.target.origin.provider;
+            self.call(request).await.map_err(|error| match error.provider() {
+                Some(_) => error,
+                None => error.with_provider(provider.clone()),
+            })
+        })
+    }
+}
+
+/// Whether a body is a stream of events: its type tells, and where that says nothing, what was asked for.
+fn is_stream(headers: &HeaderMap, wanted: bool) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+    let is = |name: &str| kind.split(';').next().is_some_and(|kind| kind.trim() == name);
+    is("text/event-stream") || (wanted && !is("application/json") && !is("text/html"))
+}
+
+/// A sink before this one that remembers whether anything was delivered. Usage does not count: later values replace earlier
+/// ones, so it may come again.
+fn marking(inner: EventSink, delivered: Arc<AtomicBool>) -> EventSink {
+    if !inner.is_wanted() {
+        return inner;
+    }
+    EventSink::new(move |event| {
+        if !matches!(event, ChatEvent::Usage(_)) {
+            delivered.store(true, Ordering::Relaxed);
+        }
+        inner.emit(event);
+    })
+}
+
+fn emit_whole(message: &AssistantMessage, sink: &EventSink) {
+    if !sink.is_wanted() {
+        return;
+    }
+    if let Some(content) = &message.content {
+        let (reasoning, text) = (content.reasoning(), content.text());
+        if !reasoning.is_empty() {
+            sink.emit(ChatEvent::Reasoning(reasoning));
+        }
+        if !text.is_empty() {
+            sink.emit(ChatEvent::Text(text.into_owned()));
+        }
+    }
+    for (index, call) in message.tool_calls.iter().enumerate() {
+        sink.emit(ChatEvent::CallBegun { index, id: call.id.clone(), name: call.name.clone() });
+        sink.emit(ChatEvent::CallArguments { index, delta: call.args.as_str().to_owned() });
+        sink.emit(ChatEvent::CallReady { index, call: call.clone() });
+    }
+    if let Some(usage) = message.usage {
+        sink.emit(ChatEvent::Usage(usage));
+    }
+}
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

@@ -1,0 +1,245 @@
+//! The calls of one reply, put together from pieces.
+//!
+//! By the specification each piece has an `index`, and the first piece of a call its id and name. Servers leave out the
+//! index, give every call the index 0, skip numbers, repeat the name or the id in each piece, or send whole calls without
+//! ids; what can only have one meaning is read so.
+
+use cepa_core::{Args, ChatEvent, Error, ErrorKind, EventSink, Extra, RawJson, ToolCall};
+use serde::de::IgnoredAny;
+
+use super::shape::{CallPart, FunctionPart};
+use crate::wire::{ids::ReplyIds, surrogates};
+
+/// More calls than any model makes at once.
+const MAX_CALLS: usize = 1024;
+
+/// The calls so far, in the order in which they began.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    open: Vec<OpenCall>,
+    ids: ReplyIds,
+    /// Counts the chunks: the entries of one list of pieces are different calls.
+    chunk: u64,
+}
+
+#[derive(Debug, Default)]
+struct OpenCall {
+    /// The index that its pieces carry, as it is written.
+    index: Option<String>,
+    /// The id that the provider gave it.
+    given_id: Option<String>,
+    /// Its id, once somebody was told.
+    id: Option<String>,
+    name: String,
+    args: String,
+    extra: Extra,
+    last_chunk: u64,
+}
+
+/// One piece in a form that can be asked.
+struct Piece {
+    index: Option<String>,
+    id: Option<String>,
+    name: Option<String>,
+    args: Option<PieceArgs>,
+    extra_content: Option<RawJson>,
+}
+
+enum PieceArgs {
+    /// Text that continues what came before.
+    More(String),
+    /// All of it: an object (or what should be one).
+    Whole(String),
+}
+
+impl Piece {
+    fn new(index: Option<String>, part: CallPart) -> Self {
+        let FunctionPart { name, arguments } = part.function.unwrap_or_default();
+        Self { index, id: part.id.0, name: name.0, args: arguments.map(read_args), extra_content: part.extra_content }
+    }
+
+    fn args(&self) -> &str {
+        match &self.args {
+            Some(PieceArgs::More(text) | PieceArgs::Whole(text)) => text,
+            None => "",
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.id.is_none() && self.name.is_none() && self.args().is_empty() && self.extra_content.is_none()
+    }
+}
+
+fn read_args(raw: RawJson) -> PieceArgs {
+    if raw.as_str().starts_with('"') {
+        // It is a text, so it can be read once its half characters are mended.
+        return PieceArgs::More(surrogates::read(raw.as_str()).unwrap_or_default());
+    }
+    PieceArgs::Whole(raw.as_str().to_owned())
+}
+
+impl Calls {
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Takes the list of one whole reply: each entry is a call.
+    pub(super) fn whole(&mut self, parts: Vec<Option<CallPart>>, sink: &EventSink) -> Result<(), Error> {
+        for part in parts.into_iter().flatten() {
+            let piece = Piece::new(None, part);
+            if !piece.is_empty() {
+                let place = self.begin(&piece, sink)?;
+                self.add(place, piece, sink);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the list of one chunk.
+    pub(super) fn pieces(&mut self, parts: Vec<Option<CallPart>>, sink: &EventSink) -> Result<(), Error> {
+        self.chunk += 1;
+        for part in parts.into_iter().flatten() {
+            let index = part.index.as_ref().map(|raw| raw.as_str().to_owned());
+            self.piece(Piece::new(index, part), sink)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a piece of the one call that the older form knows.
+    pub(super) fn function_call(&mut self, function: FunctionPart, sink: &EventSink) -> Result<(), Error> {
+        self.chunk += 1;
+        let part =
+            CallPart { index: None, id: super::shape::Word(None), function: Some(function), extra_content: None };
+        self.piece(Piece::new(Some("function_call".to_owned()), part), sink)
+    }
+
+    fn piece(&mut self, piece: Piece, sink: &EventSink) -> Result<(), Error> {
+        let place = match self.find(&piece) {
+            Some(place) => place,
+            None if piece.is_empty() => return Ok(()),
+            None => self.begin(&piece, sink)?,
+        };
+        self.add(place, piece, sink);
+        Ok(())
+    }
+
+    /// The call that a piece continues; `None` if it begins one.
+    fn find(&self, piece: &Piece) -> Option<usize> {
+        let last = self.open.len().checked_sub(1);
+        let of_id = |id: &String| self.open.iter().rposition(|call| call.given_id.as_ref() == Some(id));
+        if let Some(index) = &piece.index {
+            let Some(place) = self.open.iter().rposition(|call| call.index.as_ref() == Some(index)) else {
+                return match (&piece.id, &piece.name) {
+                    (Some(id), None) => of_id(id),
+                    // Arguments alone under a number that was never opened go to the call at hand.
+                    (None, None) => last,
+                    (_, Some(_)) => None,
+                };
+            };
+            let call = self.open.get(place)?;
+            return match (&piece.id, &call.given_id) {
+                // One id per call: under the same number, another id is another call.
+                (Some(id), Some(held)) if id != held => self
+                    .open
+                    .iter()
+                    .rposition(|call| call.index.as_ref() == Some(index) && call.given_id.as_ref() == Some(id)),
+                _ if call.is_followed_by(piece) => None,
+                _ => Some(place),
+            };
+        }
+        let place = match (&piece.id, &piece.name) {
+            (Some(id), _) => of_id(id)?,
+            (None, None) => return last,
+            (None, Some(name)) => last.filter(|place| self.open.get(*place).is_some_and(|call| call.name == *name))?,
+        };
+        let call = self.open.get(place)?;
+        let is_new = piece.name.is_some() && (call.last_chunk == self.chunk || call.is_followed_by(piece));
+        (!is_new).then_some(place)
+    }
+
+    fn begin(&mut self, piece: &Piece, sink: &EventSink) -> Result<usize, Error> {
+        if self.open.len() >= MAX_CALLS {
+            return Err(Error::new(ErrorKind::Decode, format!("the reply holds more than {MAX_CALLS} tool calls")));
+        }
+        let place = self.open.len();
+        if let Some(before) = place.checked_sub(1) {
+            self.tell(before, sink);
+        }
+        self.open.push(OpenCall { index: piece.index.clone(), ..OpenCall::default() });
+        Ok(place)
+    }
+
+    fn add(&mut self, place: usize, piece: Piece, sink: &EventSink) {
+        let Some(call) = self.open.get_mut(place) else { return };
+        call.last_chunk = self.chunk;
+        if call.given_id.is_none() {
+            call.given_id = piece.id;
+        }
+        if let Some(name) = piece.name
+            // Names come whole and may be repeated; the few servers that cut them do so before the arguments.
+            && (call.name.is_empty() || (call.args.is_empty() && call.name != name))
+        {
+            call.name.push_str(&name);
+        }
+        if let Some(value) = piece.extra_content {
+            call.extra.insert("extra_content".to_owned(), value);
+        }
+        let delta = match piece.args {
+            None => return,
+            Some(PieceArgs::More(text)) => {
+                call.args.push_str(&text);
+                text
+            }
+            Some(PieceArgs::Whole(text)) => {
+                call.args.clone_from(&text);
+                text
+            }
+        };
+        if !delta.is_empty() {
+            self.tell(place, sink);
+            sink.emit(ChatEvent::CallArguments { index: place, delta });
+        }
+    }
+
+    /// Tells that a call began, once.
+    fn tell(&mut self, place: usize, sink: &EventSink) {
+        if let Some(call) = self.open.get_mut(place)
+            && call.id.is_none()
+        {
+            let id = self.ids.settle(call.given_id.as_deref());
+            call.id = Some(id.clone());
+            sink.emit(ChatEvent::CallBegun { index: place, id, name: call.name.clone() });
+        }
+    }
+
+    /// The calls at the end of the reply. Only now are their arguments known to be complete.
+    pub(super) fn finish(mut self, sink: &EventSink) -> Vec<ToolCall> {
+        for place in 0..self.open.len() {
+            self.tell(place, sink);
+        }
+        let calls = self.open.into_iter().enumerate().map(|(index, call)| {
+            let args = Args::decode(&call.args);
+            let call = ToolCall { id: call.id.unwrap_or_default(), name: call.name, args, extra: call.extra };
+            sink.emit(ChatEvent::CallReady { index, call: call.clone() });
+            call
+        });
+        calls.collect()
+    }
+}
+
+impl OpenCall {
+    /// Whether a piece can only begin another call: this one's arguments are a whole object, and the piece has a name and
+    /// begins an object. (A name is what tells it from a text that merely goes on behind an object; that stays one call
+    /// with broken arguments.)
+    fn is_followed_by(&self, piece: &Piece) -> bool {
+        piece.name.is_some()
+            && piece.args().trim_start().starts_with('{')
+            && self.args.trim_start().starts_with('{')
+            && self.args.trim_end().ends_with('}')
+            && serde_json::from_str::<IgnoredAny>(&self.args).is_ok()
+    }
+}
+
+#[cfg(test)]
+#[path = "calls_tests.rs"]
+mod tests;

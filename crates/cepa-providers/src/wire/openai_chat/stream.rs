@@ -1,0 +1,101 @@
+//! The fold of a streamed reply.
+
+use cepa_core::{ChatResponse, Error, ErrorKind, EventSink, Origin};
+use serde_json::Value;
+
+use super::{assembly::Assembly, decode};
+use crate::{sse::SseEvent, wire::Accumulator};
+
+/// Folds the chunks of one streamed reply.
+#[derive(Debug)]
+pub struct Fold {
+    origin: Origin,
+    assembly: Assembly,
+    /// The choice that is followed: the first that was seen.
+    choice: Option<Value>,
+    done: bool,
+}
+
+impl Fold {
+    pub(super) fn new(origin: Origin) -> Self {
+        Self { assembly: Assembly::new(origin.clone()), origin, choice: None, done: false }
+    }
+
+    fn chunk(&mut self, data: &str, sink: &EventSink) -> Result<(), Error> {
+        let chunk = decode::read(&self.origin, data)?;
+        if chunk.error.is_some() || chunk.object.0.as_deref() == Some("error") {
+            return Err(decode::failure(&self.origin, data));
+        }
+        for choice in chunk.choices.into_iter().flatten() {
+            let index = choice.index.filter(|index| !index.is_null()).unwrap_or_else(|| 0.into());
+            if *self.choice.get_or_insert_with(|| index.clone()) != index {
+                continue;
+            }
+            if let Some(error) = choice.error {
+                return Err(decode::failure(&self.origin, &format!(r#"{{"error":{error}}}"#)));
+            }
+            match (choice.delta, choice.message) {
+                (Some(delta), _) => self.assembly.delta(delta, data.len(), sink)?,
+                // A server that does not stream, behind one that says it does.
+                (None, Some(message)) if self.assembly.is_blank() => self.assembly.message(message, sink)?,
+                (None, _) => {}
+            }
+            if let Some(reason) = choice.finish_reason.0 {
+                self.assembly.ended(reason);
+            }
+            if let Some(usage) = &choice.usage {
+                self.assembly.usage(usage, sink);
+            }
+        }
+        // The chunk with the usage has no choices as a rule, and any chunk may have it.
+        if let Some(usage) = chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage)) {
+            self.assembly.usage(&usage, sink);
+        }
+        Ok(())
+    }
+}
+
+impl Accumulator for Fold {
+    fn event(&mut self, event: SseEvent, sink: &EventSink) -> Result<(), Error> {
+        let data = event.data.trim();
+        // Keep-alives that were put into the data.
+        if self.done || data.is_empty() || data.starts_with(':') {
+            return Ok(());
+        }
+        if data == "[DONE]" {
+            self.done = true;
+            return Ok(());
+        }
+        if event.event.as_deref() == Some("error") {
+            return Err(decode::failure(&self.origin, data));
+        }
+        self.chunk(data, sink)
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn is_whole(&self) -> bool {
+        self.done || self.assembly.has_finish()
+    }
+
+    fn partial_text(&self) -> &str {
+        self.assembly.text()
+    }
+
+    fn finish(self, sink: &EventSink) -> Result<ChatResponse, Error> {
+        let provider = &self.origin.provider;
+        let why = match (self.is_whole(), self.choice.is_some()) {
+            (true, true) => return self.assembly.finish(sink),
+            (true, false) => "holds no reply",
+            (false, _) => "ended before the reply was complete",
+        };
+        let message = format!("the stream of {provider} {why}");
+        Err(Error::new(ErrorKind::Truncated, message).with_provider(provider.clone()))
+    }
+}
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;
