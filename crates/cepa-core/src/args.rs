@@ -118,3 +118,7 @@ impl Args {
         self.read().unwrap_or(Value::Null)
     }
 }
+
+#[cfg(test)]
+#[path = "args_tests.rs"]
+mod tests;

@@ -235,3 +235,7 @@ impl fmt::Debug for EventSink {
         f.write_str(if self.is_wanted() { "EventSink(wanted)" } else { "EventSink(none)" })
     }
 }
+
+#[cfg(test)]
+#[path = "chat_tests.rs"]
+mod tests;

@@ -64,6 +64,12 @@ impl ToolContext {
         Self { values: Arc::new(values), ..Self::default() }
     }
 
+    /// Replaces all values; handles and cancellation stay.
+    pub fn with_values(mut self, values: Map<String, Value>) -> Self {
+        self.values = Arc::new(values);
+        self
+    }
+
     /// Sets the conversation's id; a blank one counts as none.
     pub fn with_conversation(mut self, id: &str) -> Self {
         let values = Arc::make_mut(&mut self.values);
@@ -189,3 +195,7 @@ impl fmt::Debug for ToolContext {
         f.debug_struct("ToolContext").field("values", &self.values).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

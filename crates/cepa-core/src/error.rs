@@ -316,3 +316,7 @@ impl std::error::Error for Error {
         self.0.source.as_ref().map(|e| e.as_ref() as _)
     }
 }
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

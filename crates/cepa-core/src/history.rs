@@ -194,3 +194,7 @@ impl PartialEq for History {
         self.len() == other.len() && self.messages().eq(other.messages())
     }
 }
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;

@@ -219,3 +219,7 @@ impl fmt::Debug for KernelBuilder {
         f.debug_struct("KernelBuilder").field("tools", &self.tools).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "kernel_tests.rs"]
+mod tests;

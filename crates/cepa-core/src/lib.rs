@@ -18,6 +18,8 @@ mod part;
 mod schema;
 mod tool;
 mod tool_set;
+#[cfg(test)]
+mod toys;
 #[cfg(feature = "typed")]
 mod typed;
 #[cfg(feature = "typed")]

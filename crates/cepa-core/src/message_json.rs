@@ -326,3 +326,7 @@ impl<'de> Deserialize<'de> for Replay {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "message_json_tests.rs"]
+mod tests;

@@ -202,3 +202,7 @@ impl<S: Stage> fmt::Debug for Next<S> {
         f.debug_struct("Next").field("chain", &self.chain).field("at", &self.at).finish()
     }
 }
+
+#[cfg(test)]
+#[path = "onion_tests.rs"]
+mod tests;

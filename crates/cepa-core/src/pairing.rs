@@ -153,3 +153,7 @@ fn missing_result(entry: &Entry, place: usize, call: &ToolCall) -> Entry {
         None => Entry::new(message),
     }
 }
+
+#[cfg(test)]
+#[path = "pairing_tests.rs"]
+mod tests;

@@ -116,7 +116,14 @@ impl Checker<'_> {
                 (None, _) => {}
             }
         }
-        check_length(schema, "minProperties", "maxProperties", members.len(), &place_of(at))
+        let place = place_of(at);
+        check_length(
+            schema,
+            "minProperties",
+            "maxProperties",
+            members.len(),
+            if at.is_empty() { "the object" } else { &place },
+        )
     }
 
     fn check_array(&self, schema: &Map<String, Value>, items: &[Value], at: &str, depth: u8) -> Result<(), String> {
@@ -201,3 +208,7 @@ fn type_name(value: &Value) -> &'static str {
         Value::Object(_) => "object",
     }
 }
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;

@@ -331,3 +331,7 @@ impl Stage for Tool {
     type Response = ToolResponse;
     type Error = Error;
 }
+
+#[cfg(test)]
+#[path = "tool_tests.rs"]
+mod tests;
