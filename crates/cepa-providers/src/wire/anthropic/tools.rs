@@ -1,19 +1,21 @@
 //! The tools of a request: encoded once per set.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
-use cepa_core::{Error, ErrorKind, RawJson, ToolSet, ToolSpec, WireKey};
-use serde::{Deserialize, de::IgnoredAny};
-use serde_json::Value;
+use cepa_core::{Error, ErrorKind, Extra, RawJson, ToolSet, ToolSpec, WireKey};
 
 use crate::wire::{
-    json::{Object, write},
+    json::Object,
     names::{ToolNames, wire_name},
 };
+
+const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
 
 /// The tools as JSON with commas between them; empty if there are none.
 pub(super) fn encode(tools: &ToolSet) -> Result<Bytes, Error> {
     // The tools of a set are the same for each model and provider of this wire.
-    let key = WireKey::new("anthropic tools");
+    let key = WireKey::new("anthropic/tools");
     if let Some(bytes) = tools.encoded().get(&key) {
         return Ok(bytes);
     }
@@ -36,58 +38,31 @@ fn encode_one(out: &mut Vec<u8>, spec: &ToolSpec) -> Result<(), Error> {
     if !spec.description.trim().is_empty() {
         object.member("description", &spec.description)?;
     }
-    schema(object.key("input_schema"), spec)?;
+    object.raw("input_schema", &schema(spec)?);
     object.end();
     Ok(())
 }
 
-#[derive(Deserialize)]
-struct Top {
-    #[serde(rename = "type")]
-    kind: Option<Value>,
-    properties: Option<IgnoredAny>,
-    #[serde(rename = "oneOf")]
-    one_of: Option<IgnoredAny>,
-    #[serde(rename = "anyOf")]
-    any_of: Option<IgnoredAny>,
-    #[serde(rename = "allOf")]
-    all_of: Option<IgnoredAny>,
-}
-
-/// The schema with its own bytes; what the API demands of every schema and is missing is put in front.
-fn schema(out: &mut Vec<u8>, spec: &ToolSpec) -> Result<(), Error> {
-    let empty = RawJson::empty_object();
-    let raw = spec.schema.as_ref().unwrap_or(&empty);
-    let refused = |what: String| {
-        Error::new(
-            ErrorKind::InvalidTool,
-            format!("Anthropic does not take the schema of tool `{}`: {what}", spec.name),
-        )
+/// The schema as it is, with the `type` that the API wants in every one. Its own text is kept: an order of members that
+/// changes would cost the prompt cache.
+fn schema(spec: &ToolSpec) -> Result<Cow<'_, str>, Error> {
+    let refused = |what: &str| {
+        let message = format!("Anthropic does not take the schema of tool `{}`: {what}", spec.name);
+        Error::new(ErrorKind::InvalidTool, message)
     };
-    let top: Top = raw.read().map_err(|error| refused(error.to_string()))?;
+    let Some(schema) = &spec.schema else { return Ok(NO_PARAMETERS.into()) };
+    let members: Extra = schema.read().map_err(|error| refused(&format!("it is no JSON object ({error})")))?;
     // "input_schema does not support oneOf, allOf, or anyOf at the top level"
-    if top.one_of.is_some() || top.any_of.is_some() || top.all_of.is_some() {
-        let what = "it has oneOf, anyOf or allOf at the top; put the alternatives into a property".to_owned();
-        return Err(refused(what));
+    if ["oneOf", "anyOf", "allOf"].iter().any(|name| members.contains_key(*name)) {
+        return Err(refused("it has oneOf, anyOf or allOf at the top; put the alternatives into a property"));
     }
-    match top.kind {
-        Some(kind) if kind != "object" => return Err(refused(format!("its type is {kind}; it must be \"object\""))),
-        Some(_) if top.properties.is_some() => {
-            write(out, raw)?;
-        }
-        kind => {
-            let mut object = Object::start(out);
-            if kind.is_none() {
-                object.member("type", "object")?;
-            }
-            if top.properties.is_none() {
-                object.raw("properties", "{}");
-            }
-            for (name, value) in raw.read::<cepa_core::Extra>().map_err(|error| refused(error.to_string()))? {
-                object.foreign(&name, value.as_str())?;
-            }
-            object.end();
+    match members.get("type").map(RawJson::as_str) {
+        Some(r#""object""#) => Ok(schema.as_str().into()),
+        Some(_) => Err(refused("its type is not `object`; arguments are always a JSON object")),
+        None if members.is_empty() => Ok(NO_PARAMETERS.into()),
+        None => {
+            let text = schema.as_str();
+            Ok(format!(r#"{{"type":"object",{}"#, text.strip_prefix('{').unwrap_or(text)).into())
         }
     }
-    Ok(())
 }

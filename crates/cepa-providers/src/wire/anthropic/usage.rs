@@ -38,9 +38,7 @@ impl Counts {
     /// The neutral usage. Anthropic's `input_tokens` are those that no cache saw; ours are all.
     /// <https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-cache-performance>
     pub(super) fn usage(&self) -> Option<Usage> {
-        if self.input_tokens.or(self.output_tokens).is_none() {
-            return None;
-        }
+        self.input_tokens.or(self.output_tokens)?;
         let cache_read = self.cache_read_input_tokens.unwrap_or_default();
         let cache_write = self.cache_creation_input_tokens.unwrap_or_default();
         Some(Usage {
