@@ -256,3 +256,7 @@ impl<T: IntoToolOutput> Plain for Returned<T> {
         self.0.into_tool_output()
     }
 }
+
+#[cfg(test)]
+#[path = "typed_tests.rs"]
+mod tests;
