@@ -1,0 +1,130 @@
+//! Rows as values and values as rows.
+
+use cepa_agent::{
+    Pause, PauseKind, PauseState, TurnRow, TurnState,
+    store::{CallKey, CallResult, CallRow, CallState, VerdictKind},
+};
+use cepa_core::{Args, RawJson, ToolStatus};
+use rusqlite::{
+    Row,
+    types::{FromSqlError, Type},
+};
+
+/// A column that cannot be negative.
+pub(crate) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let number: i64 = row.get(column)?;
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
+}
+
+/// A number as SQLite keeps it.
+pub(crate) fn sql_number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unreadable(column: usize, why: String) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(FromSqlError::Other(why.into())))
+}
+
+/// A column that holds JSON.
+pub(crate) fn json(row: &Row<'_>, column: usize) -> rusqlite::Result<RawJson> {
+    let text = row.get_ref(column)?.as_str()?;
+    RawJson::parse(text).map_err(|error| unreadable(column, error.to_string()))
+}
+
+fn maybe_json(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<RawJson>> {
+    let text: Option<String> = row.get(column)?;
+    let parse = |text: String| RawJson::parse(&text).map_err(|error| unreadable(column, error.to_string()));
+    text.map(parse).transpose()
+}
+
+fn word<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
+    let word = row.get_ref(column)?.as_str()?;
+    parse(word).ok_or_else(|| unreadable(column, format!("unknown word `{word}`")))
+}
+
+/// The columns of [`turn`]: `t` is the turn, `c` its conversation.
+pub(crate) const TURN: &str =
+    "t.key, t.id, c.id, t.state, t.ephemeral, t.input, t.carried, t.data, t.created, t.updated";
+
+/// A turn with its key.
+pub(crate) fn turn(row: &Row<'_>) -> rusqlite::Result<(i64, TurnRow)> {
+    let turn = TurnRow {
+        id: row.get(1)?,
+        conversation: row.get(2)?,
+        state: word(row, 3, TurnState::from_word)?,
+        ephemeral: row.get(4)?,
+        input: json(row, 5)?,
+        carried: maybe_json(row, 6)?,
+        data: json(row, 7)?,
+        created: row.get(8)?,
+        updated: row.get(9)?,
+    };
+    Ok((row.get(0)?, turn))
+}
+
+/// The columns of [`call`]: `l` is the call, `r` the full text of its result.
+pub(crate) const CALL: &str = "l.batch, l.idx, l.call_id, l.tool, l.schema_hash, l.args, l.args_why, l.args_hash,
+    l.verdict, l.reason, l.state, l.attempt, l.executed_args, l.status, l.result, l.writes, l.failure, l.started,
+    l.finished, r.body";
+
+pub(crate) fn call(row: &Row<'_>) -> rusqlite::Result<CallRow> {
+    let why: Option<String> = row.get(6)?;
+    let status: Option<String> = row.get(13)?;
+    let result = match status {
+        None => None,
+        Some(_) => Some(CallResult {
+            status: word(row, 13, ToolStatus::from_word)?,
+            content: json(row, 14)?,
+            full: maybe_json(row, 19)?,
+            writes: maybe_json(row, 15)?,
+            failure: row.get(16)?,
+        }),
+    };
+    Ok(CallRow {
+        batch: row.get(0)?,
+        idx: row.get(1)?,
+        call_id: row.get(2)?,
+        tool: row.get(3)?,
+        schema_hash: row.get(4)?,
+        args: match why {
+            None => Args::Object(json(row, 5)?),
+            Some(why) => Args::Invalid { raw: row.get(5)?, why },
+        },
+        args_hash: row.get(7)?,
+        verdict: word(row, 8, VerdictKind::from_word)?,
+        reason: row.get(9)?,
+        state: word(row, 10, CallState::from_word)?,
+        attempt: row.get(11)?,
+        executed_args: maybe_json(row, 12)?,
+        result,
+        started: row.get(17)?,
+        finished: row.get(18)?,
+    })
+}
+
+/// The columns of [`pause`]: `p` is the pause, `t` its turn, `c` the conversation.
+pub(crate) const PAUSE: &str = "p.id, p.kind, c.id, t.id, p.batch, p.idx, p.call_id, p.tool, p.args, p.args_hash,
+    p.schema_hash, p.reason, p.created, p.expires, p.state, p.decision, p.actor, p.decided";
+
+pub(crate) fn pause(row: &Row<'_>) -> rusqlite::Result<Pause> {
+    let decision = maybe_json(row, 15)?.map(|raw| raw.read().map_err(|error| unreadable(15, error.to_string())));
+    Ok(Pause {
+        id: row.get(0)?,
+        kind: word(row, 1, PauseKind::from_word)?,
+        conversation: row.get(2)?,
+        turn: row.get(3)?,
+        key: CallKey { batch: row.get(4)?, idx: row.get(5)? },
+        call_id: row.get(6)?,
+        tool: row.get(7)?,
+        args: json(row, 8)?,
+        args_hash: row.get(9)?,
+        schema_hash: row.get(10)?,
+        reason: row.get(11)?,
+        created: row.get(12)?,
+        expires: row.get(13)?,
+        state: word(row, 14, PauseState::from_word)?,
+        decision: decision.transpose()?,
+        actor: row.get(16)?,
+        decided: row.get(17)?,
+    })
+}
