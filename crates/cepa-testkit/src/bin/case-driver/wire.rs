@@ -4,12 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cepa_core::{ChatEvent, ChatRequest, ChatResponse, Error, ErrorKind, EventSink, Origin};
 use cepa_providers::{
+    catalog::Endpoint,
     sse::SseDecoder,
     wire::{
-        Accumulator, Dialect,
+        Dialect,
         anthropic::AnthropicMessages,
         ids::IdRule,
-        openai_chat::{NullContent, OpenAiChat, Quirks, ReplayReasoning, SystemPlace},
+        openai_chat::{NullContent, OpenAiChat, ReplayReasoning, SystemPlace},
+        reply::ReplyDecoder,
     },
 };
 use serde::Deserialize;
@@ -52,7 +54,7 @@ impl Wire {
         if provider == "anthropic" {
             return Ok(Self::Anthropic(AnthropicMessages::new(origin)));
         }
-        let mut quirks = Quirks::default();
+        let mut quirks = (endpoint(provider)?.quirks)();
         let unknown = |what: &str| Error::new(ErrorKind::InvalidConfig, format!("the setting {what} is not known"));
         match words.assistant_null_content.as_deref() {
             None => {}
@@ -98,52 +100,52 @@ impl Wire {
         pieces: impl Iterator<Item = &'b [u8]>,
         eof: Eof,
     ) -> (Result<ChatResponse, Error>, Vec<String>) {
-        let deltas = Arc::new(Mutex::new(Vec::new()));
-        let keep = deltas.clone();
-        let sink = EventSink::new(move |event| {
-            let mut deltas = keep.lock().unwrap_or_else(PoisonError::into_inner);
-            match event {
-                ChatEvent::Text(text) => deltas.push(text),
-                ChatEvent::Reset => deltas.clear(),
-                _ => {}
-            }
-        });
+        let (sink, deltas) = deltas();
         let result = match self {
-            Self::OpenAi(dialect) => fold(dialect.accumulator(), pieces, eof, &sink),
-            Self::Anthropic(dialect) => fold(dialect.accumulator(), pieces, eof, &sink),
+            Self::OpenAi(dialect) => fold(ReplyDecoder::new(&**dialect, sink), pieces, eof),
+            Self::Anthropic(dialect) => fold(ReplyDecoder::new(dialect, sink), pieces, eof),
         };
         let deltas = std::mem::take(&mut *deltas.lock().unwrap_or_else(PoisonError::into_inner));
         (result, deltas)
     }
 }
 
-/// Feeds the pieces to the decoder, and its events to the fold, as the client does.
-fn fold<'b, A: Accumulator>(
-    mut fold: A,
+/// The catalog's entry for a provider of the protocol.
+pub(crate) fn endpoint(provider: &str) -> Result<&'static Endpoint, Error> {
+    Endpoint::named(if provider == "openai-chat" || provider == "any" { "openai" } else { provider })
+}
+
+/// A sink that collects the texts as they are delivered.
+pub(crate) fn deltas() -> (EventSink, Arc<Mutex<Vec<String>>>) {
+    let deltas = Arc::new(Mutex::new(Vec::new()));
+    let keep = deltas.clone();
+    let sink = EventSink::new(move |event| {
+        let mut deltas = keep.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            ChatEvent::Text(text) => deltas.push(text),
+            ChatEvent::Reset => deltas.clear(),
+            _ => {}
+        }
+    });
+    (sink, deltas)
+}
+
+/// Feeds the pieces to the decoder as a client does; a server that falls silent is waited for no longer.
+fn fold<'b, A: cepa_providers::wire::Accumulator>(
+    mut reply: ReplyDecoder<A>,
     pieces: impl Iterator<Item = &'b [u8]>,
     eof: Eof,
-    sink: &EventSink,
 ) -> Result<ChatResponse, Error> {
-    let mut decoder = SseDecoder::new();
     for piece in pieces {
-        let mut events = Vec::new();
-        let pushed = decoder.push(piece, &mut events);
-        for event in events {
-            fold.event(event, sink)?;
-            if fold.is_done() {
-                return fold.finish(sink);
-            }
+        reply.push(piece)?;
+        if reply.is_done() {
+            return reply.finish();
         }
-        pushed.map_err(|error| error.with_partial_text(fold.partial_text()))?;
     }
-    if eof == Eof::Open && !fold.is_whole() {
-        let error = Error::new(ErrorKind::Timeout, "the stream fell silent");
-        return Err(error.with_partial_text(fold.partial_text()));
+    if eof == Eof::Open && !reply.is_whole() {
+        return Err(reply.keep_text(Error::new(ErrorKind::Timeout, "the stream fell silent")));
     }
-    if let Some(event) = decoder.finish() {
-        fold.event(event, sink)?;
-    }
-    fold.finish(sink)
+    reply.finish()
 }
 
 #[derive(Deserialize)]
