@@ -1,5 +1,6 @@
-//! Developer commands of cepa: `cargo xtask test`, `peers`, `check-layers`, `contracts`.
+//! Developer commands of cepa: `cargo xtask test`, `peers`, `check-layers`, `contracts`, `bench`.
 
+mod bench;
 mod budgets;
 mod contracts;
 mod hygiene;
@@ -22,6 +23,7 @@ usage: cargo xtask COMMAND
   check-layers        crate edges, dependency budgets, licences, file sizes, machine paths
   contracts [--write] which test pins which line of docs/contracts.md; --write renews
                       docs/contract-tests.md
+  bench               CPU time of a model call through cepa and through a loop written by hand
 ";
 
 fn main() -> ExitCode {
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["check-layers"] => layers::command(),
         ["contracts"] => contracts::command(contracts::Mode::Check),
         ["contracts", "--write"] => contracts::command(contracts::Mode::Write),
+        ["bench"] => bench::command(),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())
