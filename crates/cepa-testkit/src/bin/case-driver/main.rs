@@ -2,11 +2,14 @@
 //!
 //! It judges nothing: see `tests/cases/README.md` for the protocol and `tests/cases.rs` for who compares.
 
+mod client;
 mod line;
 mod neutral;
 mod outcome;
 mod request;
 mod response;
+mod scenario;
+mod server;
 mod stream;
 mod wire;
 
@@ -41,9 +44,10 @@ fn main() -> std::io::Result<()> {
 async fn answer(line: Line) -> Result<Observed, Fail> {
     let run = tokio::spawn(async move {
         match line.kind.as_str() {
-            "response" => response::run(&line),
+            "response" => response::run(&line).await,
             "stream" => stream::run(&line),
             "request" => request::run(&line),
+            "scenario" => scenario::run(&line).await,
             kind => Err(Fail::Crash(format!("the kind `{kind}` is not known"))),
         }
     });

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use cepa_core::{ChatResponse, Error, RawJson};
+use cepa_core::{ChatRequest, ChatResponse, Error, EventSink, Message, RawJson};
 use cepa_providers::{
     classify::{Failure, classify},
     secret::ApiKey,
@@ -15,9 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     API_KEY,
+    client::{self, LimitWords},
     line::{Fail, Line, Observed, observed},
     outcome::Outcome,
-    wire::{Eof, Wire, model_of},
+    server::{HttpReply, Server},
+    wire::{Wire, model_of, model_of_stream},
 };
 
 #[derive(Deserialize)]
@@ -33,7 +35,7 @@ struct Answer {
 }
 
 /// Decodes the answer, or each of several.
-pub(crate) fn run(line: &Line) -> Result<Observed, Fail> {
+pub(crate) async fn run(line: &Line) -> Result<Observed, Fail> {
     #[derive(Deserialize)]
     struct Shape {
         variants: Option<Vec<Answer>>,
@@ -42,42 +44,60 @@ pub(crate) fn run(line: &Line) -> Result<Observed, Fail> {
     struct Variants {
         variants: Vec<Outcome>,
     }
-    match line.input::<Shape>()?.variants {
-        Some(answers) => {
-            let outcomes = answers.iter().map(|answer| outcome(&line.provider, answer));
-            observed(&Variants { variants: outcomes.collect::<Result<_, _>>()? })
-        }
-        None => observed(&outcome(&line.provider, &line.input()?)?),
+    let Some(answers) = line.input::<Shape>()?.variants else {
+        return observed(&outcome(&line.provider, &line.input()?).await?);
+    };
+    let mut variants = Vec::new();
+    for answer in &answers {
+        variants.push(outcome(&line.provider, answer).await?);
     }
+    observed(&Variants { variants })
 }
 
-fn outcome(provider: &str, answer: &Answer) -> Result<Outcome, Fail> {
+async fn outcome(provider: &str, answer: &Answer) -> Result<Outcome, Fail> {
     let body = match (&answer.body, &answer.body_text) {
         (Some(body), _) => body.as_str(),
         (None, Some(text)) => text,
         (None, None) => "",
     };
-    let wire = Wire::of(provider, &model_of(body))?;
-    Outcome::of(&wire, decode(&wire, provider, answer, body)?, None)
+    let is_stream = answer.headers.values().any(|value| value.starts_with("text/event-stream"));
+    let model = if is_stream { model_of_stream(body) } else { model_of(body) };
+    let wire = Wire::of(provider, &model)?;
+    let result = match &answer.now {
+        // The clock matters to failures only, whose headers may name a date.
+        Some(now) if !(200..300).contains(&answer.status) => Err(failure(provider, answer, body, moment(now)?)?),
+        Some(_) | None => over_http(provider, &model, answer, body).await?,
+    };
+    Outcome::of(&wire, result, None)
 }
 
-fn decode(wire: &Wire, provider: &str, answer: &Answer, body: &str) -> Result<Result<ChatResponse, Error>, Fail> {
+/// The answer as the library's client takes it from a server.
+async fn over_http(
+    provider: &str,
+    model: &str,
+    answer: &Answer,
+    body: &str,
+) -> Result<Result<ChatResponse, Error>, Fail> {
+    let reply = HttpReply::new(answer.status, answer.headers.clone(), body.to_owned());
+    let server = Server::start(vec![reply]).await.map_err(|error| error.to_string())?;
+    let model = client::model(provider, model, &server.url(), None, &LimitWords::default())?;
+    let mut request = ChatRequest::new(vec![Message::user("hi")]);
+    if answer.stream {
+        request.events = EventSink::new(|_| {});
+    }
+    Ok(model.chat(request).await)
+}
+
+/// The failure that an answer means at a certain moment.
+fn failure(provider: &str, answer: &Answer, body: &str, now: SystemTime) -> Result<Error, Fail> {
     let mut headers = HeaderMap::new();
     for (name, value) in &answer.headers {
         let name = HeaderName::try_from(name.as_str()).map_err(|error| error.to_string())?;
         headers.append(name, HeaderValue::from_bytes(value.as_bytes()).map_err(|error| error.to_string())?);
     }
-    if !(200..300).contains(&answer.status) {
-        let key = ApiKey::new(API_KEY)?;
-        let now = answer.now.as_deref().map_or_else(|| Ok(SystemTime::now()), moment)?;
-        let status = Some(answer.status);
-        return Ok(Err(classify(&Failure { provider, status, headers: &headers, body, now, key: Some(&key) })));
-    }
-    let content_type = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if answer.stream && content_type.starts_with("text/event-stream") {
-        return Ok(wire.stream(std::iter::once(body.as_bytes()), Eof::Clean).0);
-    }
-    Ok(wire.decode(body.as_bytes()))
+    let key = ApiKey::new(API_KEY)?;
+    let status = Some(answer.status);
+    Ok(classify(&Failure { provider, status, headers: &headers, body, now, key: Some(&key) }))
 }
 
 /// A moment as `2026-10-21T07:28:00Z`.
