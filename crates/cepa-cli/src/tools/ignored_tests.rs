@@ -29,6 +29,7 @@ fn rules_agree_with_git() {
         "sub/top.txt",
         "build/out",
         "sub/build/out",
+        "sub/c/build",
         "docs/a.html",
         "docs/b/a.html",
         "sub/docs/a.html",

@@ -11,12 +11,14 @@ pub(super) struct Near {
     pub(super) only_white_space: bool,
 }
 
-/// How many lines of the wanted text are compared.
+/// How many lines of the wanted text are compared, in a small file.
 const MAX_WANTED: usize = 20;
 /// How many lines of the file are compared.
 const MAX_LINES: usize = 50_000;
+/// How many pairs of lines are compared: in a large file fewer lines of the wanted text have to do.
+const MAX_PAIRS: usize = 200_000;
 /// How much of a line is compared.
-const MAX_LINE: usize = 160;
+const MAX_LINE: usize = 120;
 /// Less alike than this is not worth showing.
 const ALIKE: f64 = 0.5;
 /// How much text is shown.
@@ -26,8 +28,9 @@ const MAX_SHOWN: usize = 2_000;
 pub(super) fn nearest(text: &[u8], wanted: &str) -> Option<Near> {
     let text = String::from_utf8_lossy(text);
     let lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
-    let wanted_lines: Vec<&str> = wanted.trim_matches(['\n', '\r']).lines().take(MAX_WANTED).collect();
-    let looks: Vec<Look<'_>> = wanted_lines.iter().map(|line| Look::of(line)).collect();
+    let wanted = wanted.trim_matches(['\n', '\r']);
+    let compared = MAX_WANTED.min(MAX_PAIRS / lines.len().max(1));
+    let looks: Vec<Look<'_>> = wanted.lines().take(compared).map(Look::of).collect();
     if looks.iter().all(|look| look.trimmed.is_empty()) {
         return None;
     }
@@ -51,7 +54,7 @@ pub(super) fn nearest(text: &[u8], wanted: &str) -> Option<Near> {
         text.push('…');
     }
     let same = (score - 1.0).abs() < f64::EPSILON;
-    Some(Near { line: start + 1, text, only_white_space: same && wanted.lines().count() <= MAX_WANTED })
+    Some(Near { line: start + 1, text, only_white_space: same && wanted.lines().count() <= compared })
 }
 
 /// A line prepared for comparing: its pairs of neighbouring bytes, in order.

@@ -25,7 +25,7 @@ fn large_inputs_take_no_time() {
     let started = std::time::Instant::now();
     let near = nearest(text.as_bytes(), &wanted).unwrap();
     assert_eq!((near.line, near.only_white_space), (20_001, false));
-    assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
+    assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
     let one = "x".repeat(5_000_000);
     assert!(nearest(one.as_bytes(), &one[1..]).unwrap().text.len() < MAX_SHOWN + 10);
 }

@@ -67,3 +67,7 @@ where
     })?;
     Ok(tool.with_flags(effect.flags("files")))
 }
+
+#[cfg(test)]
+#[path = "typed_tests.rs"]
+mod tests;
