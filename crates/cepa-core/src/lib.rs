@@ -39,6 +39,8 @@ pub use message::{
 };
 pub use onion::{BoxFuture, Chain, Filter, FilterInfo, FnFilter, Next, Stage, StageResult};
 pub use part::{Content, Media, Part, Source};
+#[cfg(feature = "typed")]
+pub use schemars;
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{Tool, ToolBody, ToolError, ToolFlags, ToolOutput, ToolRequest, ToolResponse, ToolSpec};
 pub use tool_set::ToolSet;

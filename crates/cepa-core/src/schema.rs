@@ -110,7 +110,8 @@ impl Checker<'_> {
                 (Some(property), _) => self.check(property, value, &inside(name), depth + 1)?,
                 (None, Some(Value::Bool(false))) if closed => {
                     let known: Vec<&str> = properties.keys().map(String::as_str).collect();
-                    return Err(format!("`{}` is not known; known are: {}", inside(name), known.join(", ")));
+                    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                    return Err(format!("`{}` is not known; known are: {known}", inside(name)));
                 }
                 (None, Some(additional)) if closed => self.check(additional, value, &inside(name), depth + 1)?,
                 (None, _) => {}

@@ -243,16 +243,27 @@ impl<T, E> Returned<Result<T, E>> {
 }
 
 /// What a function that cannot fail returned.
+// The bound is the method's, so that a type that does not fit is named in our words.
 pub trait Plain {
+    /// The value itself.
+    type Value;
+
     /// The result.
     ///
     /// # Errors
     /// A [`ToolError`] if the value is not JSON.
-    fn output(self) -> Result<ToolOutput, ToolError>;
+    fn output(self) -> Result<ToolOutput, ToolError>
+    where
+        Self::Value: IntoToolOutput;
 }
 
-impl<T: IntoToolOutput> Plain for Returned<T> {
-    fn output(self) -> Result<ToolOutput, ToolError> {
+impl<T> Plain for Returned<T> {
+    type Value = T;
+
+    fn output(self) -> Result<ToolOutput, ToolError>
+    where
+        T: IntoToolOutput,
+    {
         self.0.into_tool_output()
     }
 }

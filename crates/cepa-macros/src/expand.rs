@@ -157,7 +157,9 @@ fn assemble(
         ReturnType::Type(_, ty) => ty.span(),
         ReturnType::Default => ident.span(),
     };
-    let output = quote_spanned!(returned=> #krate::__private::Returned(#ident(#(#passed),*)#awaited).output());
+    // All of it points at the type, so that an error about what is returned does.
+    let returns = at(returned, quote!(#krate::__private::Returned));
+    let output = quote_spanned!(returned=> #returns(#ident(#(#passed),*)#awaited).output());
     quote! {
         #(#outer)*
         #vis fn #ident() -> #krate::Tool {
@@ -165,7 +167,7 @@ fn assemble(
             use #krate::__private::Plain as _;
             #declaration
             #function
-            #krate::__private::tool(
+            #krate::__private::tool::<#arguments_type, _, _>(
                 #name,
                 #description,
                 #values,
@@ -176,6 +178,14 @@ fn assemble(
             )
         }
     }
+}
+
+fn at(span: Span, tokens: TokenStream) -> TokenStream {
+    let moved = tokens.into_iter().map(|mut token| {
+        token.set_span(span);
+        token
+    });
+    moved.collect()
 }
 
 fn member(parameter: &Parameter) -> Option<&Member> {

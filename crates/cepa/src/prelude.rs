@@ -1,0 +1,13 @@
+//! What most programs begin with: `use cepa::prelude::*;`.
+
+#[cfg(feature = "sqlite")]
+pub use crate::Sqlite;
+#[cfg(feature = "http")]
+pub use crate::providers::{anthropic::Anthropic, catalog::Endpoint, openai::OpenAi};
+#[cfg(feature = "macros")]
+pub use crate::tool;
+pub use crate::{
+    Agent, AgentEvent, Args, Chat, ChatEvent, ChatMemory, ChatModel, ChatOptions, ChatRequest, ChatResponse, Content,
+    Conversation, Decision, Decisions, Error, ErrorKind, InMemory, Kernel, Message, Part, Stage, Tool, ToolChoice,
+    ToolContext, ToolError, ToolFlags, ToolOutput, ToolSpec, Turn, TurnOptions, TurnStatus, Verdict, gate_fn,
+};
