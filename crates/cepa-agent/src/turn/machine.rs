@@ -279,8 +279,9 @@ fn decided(turn: &mut Turn, pause: Pause, at: i64) -> Result<Commit, Illegal> {
     match (kind, decision) {
         (_, Decision::Approve) => call.run_with(shown),
         (_, Decision::Edit { .. }) => {
-            call.edited = edited.clone();
-            call.run_with(edited.unwrap_or(shown));
+            let args = edited.unwrap_or(shown);
+            call.edited = Some(args.clone());
+            call.run_with(args);
         }
         (_, Decision::Reply { content }) => call.finish_with(ToolStatus::Ok, &content, at, &mut commit),
         (PauseKind::Approval, Decision::Reject { reason }) => {

@@ -7,6 +7,10 @@ mod data;
 mod machine;
 mod restore;
 #[cfg(test)]
+mod rig;
+#[cfg(test)]
+mod turn_events_tests;
+#[cfg(test)]
 mod turn_tests;
 
 use std::sync::Arc;

@@ -163,7 +163,7 @@ fn take_back_decisions(batch: &mut Batch) -> Vec<Pause> {
             decided.push(pause.clone());
         }
         pause.state = PauseState::Pending;
-        pause.decision = None;
+        (pause.decision, pause.actor, pause.decided) = (None, None, None);
     }
     decided
 }
