@@ -1,0 +1,249 @@
+//! A process that dies at any commit of a turn, and what the next process finds and does.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use cepa_agent::{
+    Agent, ChatMemory, Commit, ConversationInfo, Decision, InMemory, Lease, LiveTurn, Loaded, Pause, PauseKind,
+    StoredTurn, TurnRow, TurnStatus, TurnStore, Version, load_whole,
+};
+use cepa_core::{BoxFuture, Entry, Error, RawJson, Tool, ToolFlags, ToolOutput, ToolSpec, ToolStatus, pairing};
+use cepa_testkit::scripted::{Reply, ScriptedModel};
+use tokio::sync::Notify;
+
+/// Where a process dies: at its n-th write, before or after the store has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Death {
+    Before(usize),
+    After(usize),
+}
+
+/// A store of a process that dies: from then on nothing comes back.
+#[derive(Clone)]
+struct Mortal {
+    store: InMemory,
+    writes: Arc<AtomicUsize>,
+    death: Option<Death>,
+    died: Arc<Notify>,
+}
+
+impl Mortal {
+    fn new(store: &InMemory, death: Option<Death>) -> Self {
+        Self { store: store.clone(), writes: Arc::default(), death, died: Arc::default() }
+    }
+
+    async fn die(&self) {
+        self.died.notify_one();
+        std::future::pending().await
+    }
+
+    async fn write<T>(&self, write: impl Future<Output = T>) -> T {
+        let n = self.writes.fetch_add(1, Ordering::SeqCst);
+        if self.death == Some(Death::Before(n)) {
+            self.die().await;
+        }
+        let done = write.await;
+        if self.death == Some(Death::After(n)) {
+            self.die().await;
+        }
+        done
+    }
+}
+
+impl ChatMemory for Mortal {
+    fn load<'a>(&'a self, id: &'a str, held: Option<Version>) -> BoxFuture<'a, Result<Loaded, Error>> {
+        self.store.load(id, held)
+    }
+    fn append<'a>(&'a self, id: &'a str, at: Version, new: Vec<Arc<Entry>>) -> BoxFuture<'a, Result<Version, Error>> {
+        Box::pin(self.write(self.store.append(id, at, new)))
+    }
+    fn clear<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.write(self.store.clear(id)))
+    }
+    fn list(&self, skip: usize, limit: usize) -> BoxFuture<'_, Result<Vec<ConversationInfo>, Error>> {
+        self.store.list(skip, limit)
+    }
+    fn page<'a>(&'a self, id: &'a str, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Arc<Entry>>, Error>> {
+        self.store.page(id, after, limit)
+    }
+}
+
+impl TurnStore for Mortal {
+    fn lease<'a>(&'a self, id: &'a str, holder: &'a str, now: i64, until: i64) -> BoxFuture<'a, Result<Lease, Error>> {
+        self.store.lease(id, holder, now, until)
+    }
+    fn release<'a>(&'a self, id: &'a str, token: u64) -> BoxFuture<'a, Result<(), Error>> {
+        self.store.release(id, token)
+    }
+    fn begin<'a>(&'a self, turn: TurnRow, token: u64) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.write(self.store.begin(turn, token)))
+    }
+    fn commit<'a>(&'a self, turn: &'a str, token: u64, commit: Commit) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.write(self.store.commit(turn, token, commit)))
+    }
+    fn forget<'a>(&'a self, turn: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.write(self.store.forget(turn)))
+    }
+    fn turn<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<StoredTurn>, Error>> {
+        self.store.turn(id)
+    }
+    fn live_turns<'a>(&'a self, conversation: Option<&'a str>) -> BoxFuture<'a, Result<Vec<LiveTurn>, Error>> {
+        self.store.live_turns(conversation)
+    }
+    fn pending<'a>(&'a self, conversation: Option<&'a str>) -> BoxFuture<'a, Result<Vec<Pause>, Error>> {
+        self.store.pending(conversation)
+    }
+    fn pause<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<Pause>, Error>> {
+        self.store.pause(id)
+    }
+    fn decide<'a>(&'a self, id: &'a str, what: Decision, by: &'a str, now: i64) -> BoxFuture<'a, Result<Pause, Error>> {
+        Box::pin(self.write(self.store.decide(id, what, by, now)))
+    }
+    fn full_result<'a>(&'a self, message: &'a str) -> BoxFuture<'a, Result<Option<RawJson>, Error>> {
+        self.store.full_result(message)
+    }
+}
+
+/// What ran, with the key it ran under.
+type Runs = Arc<Mutex<Vec<(String, String)>>>;
+
+fn tool(name: &'static str, flags: ToolFlags, runs: &Runs) -> Tool {
+    let (runs, spec) = (runs.clone(), ToolSpec::new(name, "", None).unwrap().with_flags(flags));
+    Tool::new(spec, move |_, context| {
+        let key = context.idempotency_key().unwrap_or_default().to_owned();
+        runs.lock().unwrap().push((name.to_owned(), key));
+        async move { Ok(ToolOutput::new(format!("{name} done"))) }
+    })
+}
+
+/// The model of any process: what it says depends on what it reads, as a real one's does.
+fn model() -> ScriptedModel {
+    ScriptedModel::choosing(|_, request| {
+        let results = request.messages.messages().filter(|message| message.role() == cepa_core::Role::Tool).count();
+        match results {
+            0 => Reply::text("Two things.").call("c1", "once", "{}").call("c2", "again", "{}"),
+            2 => Reply::empty().call("c1", "once", "{}"),
+            _ => Reply::text("done"),
+        }
+    })
+}
+
+const LEASE: Duration = Duration::from_millis(100);
+
+fn agent(store: Mortal, runs: &Runs, pausing: bool) -> Agent {
+    let idempotent = ToolFlags { idempotent: true, ..ToolFlags::default() };
+    Agent::builder(model())
+        .tool(tool("once", ToolFlags::default(), runs))
+        .tool(tool("again", idempotent, runs))
+        .memory(store)
+        .conversation_id("c")
+        .pausing(pausing)
+        .lease(LEASE)
+        .lease_wait(Duration::from_secs(5))
+        .build()
+        .unwrap()
+}
+
+/// Lets a process die, and the next one recover. Returns whether the first one lived.
+async fn die_and_recover(death: Death, pausing: bool) -> bool {
+    let (store, runs) = (InMemory::new(), Runs::default());
+    let mortal = Mortal::new(&store, Some(death));
+    let died = mortal.died.clone();
+    let first = agent(mortal, &runs, pausing);
+    let lived = tokio::select! {
+        done = first.chat("go") => done.is_ok(),
+        () = died.notified() => false,
+    };
+
+    let second = agent(Mortal::new(&store, None), &runs, pausing);
+    let live = store.live_turns(Some("c")).await.unwrap();
+    let recovered = second.own_conversation().recover().await.unwrap();
+    if let Some(result) = &recovered {
+        match result.status {
+            TurnStatus::Completed => assert_eq!(result.text, "done", "{death:?}"),
+            TurnStatus::Paused => {
+                // D2: what started and did not finish, and may not be repeated, is for a person to look at.
+                assert!(pausing && result.pending.iter().all(|pause| pause.kind == PauseKind::Unknown), "{death:?}");
+            }
+            TurnStatus::Cancelled | TurnStatus::Exhausted => panic!("{death:?}: {result:?}"),
+        }
+    } else {
+        assert!(live.is_empty(), "{death:?}: a live turn was not recovered");
+    }
+    // The conversation goes on whatever happened.
+    let after = second.chat("and now?").await.unwrap();
+    assert_eq!(after.status, TurnStatus::Completed, "{death:?}");
+
+    let (_, history) = load_whole(&store, "c").await.unwrap();
+    assert_eq!(pairing::validate(&history), Ok(()), "{death:?}: {history:?}");
+    let ids: Vec<_> = history.iter().map(|entry| entry.id.clone()).collect();
+    let distinct: std::collections::HashSet<_> = ids.iter().collect();
+    assert_eq!(distinct.len(), ids.len(), "D4 {death:?}: a message is doubled");
+
+    let runs = runs.lock().unwrap();
+    let keys: std::collections::HashSet<_> =
+        runs.iter().filter(|(name, _)| name == "once").map(|(_, key)| key).collect();
+    let once = runs.iter().filter(|(name, _)| name == "once").count();
+    assert_eq!(once, keys.len(), "D2, D3 {death:?}: a call that is not idempotent ran twice: {runs:?}");
+    for message in history.messages() {
+        if let cepa_core::Message::Tool(result) = message
+            && result.status == ToolStatus::Cancelled
+        {
+            panic!("{death:?}: a call of a recovered turn never ran: {history:?}");
+        }
+    }
+    lived
+}
+
+#[tokio::test]
+async fn a_turn_survives_a_death_at_every_write() {
+    // D1, D2, D3: begun, planned, started, finished; before and after each write; with and without pausing.
+    // Real leases run out here, which is why this takes a second.
+    let mut cases = Vec::new();
+    for n in 0..40 {
+        for death in [Death::Before(n), Death::After(n)] {
+            for pausing in [false, true] {
+                cases.push((n, tokio::spawn(die_and_recover(death, pausing))));
+            }
+        }
+    }
+    let mut lived_from = usize::MAX;
+    for (n, case) in cases {
+        if case.await.unwrap() {
+            lived_from = lived_from.min(n);
+        }
+    }
+    // Begin, three replies with a commit each and their appends, two batches planned, three calls started and finished.
+    assert!((14..40).contains(&lived_from), "a turn makes {lived_from} writes: not every one of them was tried");
+}
+
+#[tokio::test]
+async fn two_processes_decide_at_once_and_one_wins() {
+    // H4, D2: compare-and-set; the loser is told, and nothing runs twice.
+    let (store, runs) = (InMemory::new(), Runs::default());
+    let build = || {
+        let flags = ToolFlags { sensitive: true, ..ToolFlags::default() };
+        let model =
+            ScriptedModel::choosing(|_, request| match request.messages.last().map(|last| last.message.role()) {
+                Some(cepa_core::Role::User) => Reply::empty().call("c1", "pay", "{}"),
+                _ => Reply::text("paid"),
+            });
+        let store = Mortal::new(&store, None);
+        Agent::builder(model).tool(tool("pay", flags, &runs)).memory(store).pausing(true).lease(LEASE).build().unwrap()
+    };
+    let paused = build().conversation("c").chat("pay").await.unwrap();
+    let id = paused.pending[0].id.clone();
+    let decide = |decision: Decision| {
+        let (agent, id) = (build(), id.clone());
+        tokio::spawn(async move { agent.conversation("c").resume(cepa_agent::Decisions::one(id, decision)).await })
+    };
+    let (approved, rejected) = (decide(Decision::Approve), decide(Decision::Reject { reason: None }));
+    let outcomes = [approved.await.unwrap(), rejected.await.unwrap()];
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1, "{outcomes:?}");
+    assert!(runs.lock().unwrap().len() <= 1);
+}
