@@ -28,17 +28,17 @@ fn names_and_values_that_look_like_keys_go() {
     }
     for (name, value) in [
         ("PATH", "/usr/bin:/bin"),
-        ("HOME", "/home/me"),
-        ("PWD", "/home/me"),
+        ("HOME", "/root-of-me"),
+        ("PWD", "/root-of-me"),
         ("LANG", "C.UTF-8"),
-        ("SSH_AUTH_SOCK", "/tmp/agent"),
+        ("SSH_AUTH_SOCK", "/run/agent.sock"),
         ("KEYBOARD_LAYOUT", "de"),
         ("TOKENIZERS_PARALLELISM", "false"),
         ("MONKEY", "x"),
         ("HTTP_PROXY", "http://proxy:3128"),
         ("REPOSITORY", "https://example.com/a@b:c"),
         ("GIT_SSH_COMMAND", "ssh -o User=me"),
-        ("CARGO_HOME", "/home/me/.cargo"),
+        ("CARGO_HOME", "/opt/cargo"),
     ] {
         assert!(!is_secret(name, value), "{name}={value}");
     }
