@@ -6,7 +6,9 @@ use cepa_core::{Error, ErrorKind};
 
 use crate::wire::{
     ids::IdRule,
-    openai_chat::{AfterTools, MaxTokensName, Quirks, ReplayReasoning, StreamUsage, SystemPlace, ThinkingName},
+    openai_chat::{
+        AfterTools, MaxTokensName, NullContent, Quirks, ReplayReasoning, StreamUsage, SystemPlace, ThinkingName,
+    },
 };
 
 /// One endpoint.
@@ -135,8 +137,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
         base_url_env: Some("OLLAMA_BASE_URL"),
         key_env: Some("OLLAMA_API_KEY"),
         auth: Auth::Optional,
-        // <https://docs.ollama.com/api/openai-compatibility>: `max_tokens` is the one it lists.
-        quirks: local,
+        // <https://docs.ollama.com/api/openai-compatibility>: `max_tokens` is the one it lists. Templates that refuse `null`
+        // for a text: <https://github.com/Dicklesworthstone/pi_agent_rust/issues/45>.
+        quirks: || Quirks { null_content: NullContent::EmptyString, ..local() },
     },
     Endpoint {
         name: "llama.cpp",

@@ -3,9 +3,13 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use cepa_core::{ChatRequest, Content, Entry, Error, ErrorKind, History, Message, Part, Role, ToolMessage, pairing};
+use cepa_core::{ChatRequest, Content, Entry, Error, ErrorKind, History, Message, Role, ToolMessage, pairing};
 
-use super::{AfterTools, OpenAiChat, SystemPlace, messages, options};
+use super::{
+    AfterTools, OpenAiChat, SystemPlace,
+    messages::{self, Attached},
+    options,
+};
 use crate::wire::{ids::WireIds, json, json::Pieces};
 
 /// The body in pieces.
@@ -43,7 +47,7 @@ struct Writer<'a, 'p> {
     /// Who spoke last on the wire.
     last: Option<Role>,
     /// The media of the results behind the last calls.
-    attached: Vec<(&'a ToolMessage, Vec<&'a Part>)>,
+    attached: Vec<Attached<'a>>,
 }
 
 impl<'a, 'p> Writer<'a, 'p> {
@@ -129,9 +133,9 @@ impl<'a, 'p> Writer<'a, 'p> {
         if matches!((&id, &message.content), (Cow::Borrowed(_), Content::Text(_))) {
             return self.kept(entry, |out| messages::tool(out, message, &id).map(drop));
         }
-        let media = messages::tool(self.begin(Role::Tool)?, message, &id)?;
-        if !media.is_empty() {
-            self.attached.push((message, media));
+        let parts = messages::tool(self.begin(Role::Tool)?, message, &id)?;
+        if !parts.is_empty() {
+            self.attached.push(Attached { id, tool: &message.name, parts });
         }
         Ok(())
     }

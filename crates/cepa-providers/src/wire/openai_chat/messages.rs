@@ -172,17 +172,26 @@ fn without_words(status: ToolStatus) -> Option<&'static str> {
     }
 }
 
+/// The media of one result.
+pub(super) struct Attached<'a> {
+    /// The call's id on the wire.
+    pub(super) id: Cow<'a, str>,
+    /// The tool's name.
+    pub(super) tool: &'a str,
+    pub(super) parts: Vec<&'a Part>,
+}
+
 /// The user message that holds the media of a batch's results.
-pub(super) fn attachments(out: &mut Vec<u8>, results: &[(&ToolMessage, Vec<&Part>)]) -> Result<(), Error> {
+pub(super) fn attachments(out: &mut Vec<u8>, results: &[Attached<'_>]) -> Result<(), Error> {
     let mut object = Object::start(out);
     object.member("role", "user")?;
     let list = object.key("content");
     list.push(b'[');
-    for (place, (result, parts)) in results.iter().enumerate() {
+    for (place, Attached { id, tool, parts }) in results.iter().enumerate() {
         if place > 0 {
             list.push(b',');
         }
-        media::text_part(list, &format!("From the result of the tool `{}`:", result.name))?;
+        media::text_part(list, &format!("From the result of {tool} ({id}):"))?;
         for part in parts {
             list.push(b',');
             media::part(list, part)?;

@@ -1,0 +1,91 @@
+//! Any conversation, whole or damaged, becomes a request that the API takes, and the next one begins with its bytes.
+
+mod arbitrary;
+mod rules;
+
+use std::collections::BTreeMap;
+
+use cepa_core::{ChatRequest, History, Message, RawJson, Role, pairing};
+use cepa_providers::wire::{
+    Dialect,
+    openai_chat::{OpenAiChat, SystemPlace},
+};
+use proptest::prelude::*;
+
+fn body(dialect: &OpenAiChat, messages: &[Message]) -> Result<String, cepa_core::Error> {
+    encode(dialect, &ChatRequest::new(messages.to_vec()))
+}
+
+fn encode(dialect: &OpenAiChat, request: &ChatRequest) -> Result<String, cepa_core::Error> {
+    Ok(String::from_utf8(dialect.encode(request)?.concat()).expect("the body is UTF-8"))
+}
+
+/// The exact text of the messages array.
+fn messages_of(body: &str) -> String {
+    serde_json::from_str::<BTreeMap<String, RawJson>>(body).unwrap()["messages"].as_str().to_owned()
+}
+
+/// Whether a request that ends here is one that a conversation passes through: everything in it is as it will stay.
+fn is_settled(prefix: &[Message], whole: &[Message], dialect: &OpenAiChat) -> bool {
+    let heal = |messages: &[Message]| pairing::heal(&History::from(messages.to_vec()));
+    let (before, after) = (heal(prefix), heal(whole));
+    let system_moves = dialect.quirks().system == SystemPlace::Single
+        || before.messages().all(|message| message.role() == Role::System);
+    let adds_system = whole.iter().skip(prefix.len()).any(|message| message.role() == Role::System);
+    before.messages().eq(after.messages().take(before.len())) && !(system_moves && adds_system)
+}
+
+proptest! {
+    // W1, W3: what leaves is legal for the API, whatever the history holds.
+    #[test]
+    fn any_history_becomes_a_legal_request(dialect in arbitrary::dialect(), messages in arbitrary::history()) {
+        match body(&dialect, &messages) {
+            Ok(body) => prop_assert_eq!(rules::broken(&body, dialect.quirks()), Vec::<String>::new(), "{}", body),
+            Err(error) => prop_assert!(messages.iter().all(|m| m.role() == Role::System || m.role() == Role::Tool), "{error}"),
+        }
+    }
+
+    #[test]
+    fn encoding_is_idempotent(dialect in arbitrary::dialect(), other in arbitrary::dialect(), messages in arbitrary::history()) {
+        let request = ChatRequest::new(messages.clone());
+        let first = encode(&dialect, &request).ok();
+        // What another dialect keeps beside the messages in between changes nothing.
+        let _ = encode(&other, &request);
+        prop_assert_eq!(encode(&dialect, &request).ok(), first.clone());
+        prop_assert_eq!(encode(&dialect, &request).ok(), first.clone());
+        let healed: Vec<Message> = pairing::heal(&request.messages).messages().cloned().collect();
+        prop_assert_eq!(body(&dialect, &healed).ok(), first);
+    }
+
+    // W2: the messages of a request are the beginning of the next one's, byte for byte.
+    #[test]
+    fn the_next_request_begins_with_the_bytes_of_this_one(
+        dialect in arbitrary::dialect(),
+        messages in arbitrary::history(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let prefix = &messages[..cut.index(messages.len() + 1)];
+        if !is_settled(prefix, &messages, &dialect) {
+            return Ok(());
+        }
+        let (Ok(before), Ok(after)) = (body(&dialect, prefix), body(&dialect, &messages)) else { return Ok(()) };
+        let (before, after) = (messages_of(&before), messages_of(&after));
+        let open = before.strip_suffix(']').unwrap();
+        prop_assert!(after.starts_with(open), "{before}\nis not the beginning of\n{after}");
+    }
+
+    // W2, as a conversation really grows: the same entries, pushed one by one, with what was encoded kept beside them.
+    #[test]
+    fn a_growing_conversation_keeps_its_bytes(dialect in arbitrary::dialect(), turns in arbitrary::turns()) {
+        let mut history = History::new();
+        let mut before = String::from("[");
+        for turn in turns {
+            turn.into_iter().for_each(|message| history.push(message));
+            let body = encode(&dialect, &ChatRequest::new(history.clone())).unwrap();
+            prop_assert_eq!(rules::broken(&body, dialect.quirks()), Vec::<String>::new(), "{}", body);
+            let messages = messages_of(&body);
+            prop_assert!(messages.starts_with(&before), "{before}\nis not the beginning of\n{messages}");
+            before = messages.strip_suffix(']').unwrap().to_owned();
+        }
+    }
+}
