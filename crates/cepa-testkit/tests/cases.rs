@@ -79,3 +79,8 @@ fn streams() {
 fn requests() {
     run("request", 33);
 }
+
+#[test]
+fn scenarios() {
+    run("scenario", 52);
+}

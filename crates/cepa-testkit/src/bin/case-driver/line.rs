@@ -76,7 +76,7 @@ impl From<&Error> for SmallError {
 /// `{"error": {class, message}}`.
 #[derive(Serialize)]
 pub(crate) struct Refused {
-    error: SmallError,
+    pub(crate) error: SmallError,
 }
 
 impl From<&Error> for Refused {

@@ -3,6 +3,7 @@
 //! It judges nothing: see `tests/cases/README.md` for the protocol and `tests/cases.rs` for who compares.
 
 mod client;
+mod history;
 mod line;
 mod neutral;
 mod outcome;
@@ -46,7 +47,8 @@ async fn answer(line: Line) -> Result<Observed, Fail> {
         match line.kind.as_str() {
             "response" => response::run(&line).await,
             "stream" => stream::run(&line),
-            "request" => request::run(&line),
+            "request" => request::run(&line).await,
+            "history" => history::run(&line).await,
             "scenario" => scenario::run(&line).await,
             kind => Err(Fail::Crash(format!("the kind `{kind}` is not known"))),
         }

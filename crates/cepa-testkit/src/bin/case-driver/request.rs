@@ -1,12 +1,14 @@
 //! Kind `request`: the body that would be sent.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
+use cepa_agent::{ChatMemory, Version, load_whole};
 use cepa_core::{
-    ChatOptions, ChatRequest, Error, History, Message, RawJson, Thinking, Tool, ToolChoice, ToolOutput, ToolSet,
+    ChatOptions, ChatRequest, Entry, Error, History, Message, RawJson, Thinking, Tool, ToolChoice, ToolOutput, ToolSet,
     ToolSpec,
 };
 use cepa_providers::wire::names::ToolNames;
+use cepa_store::Sqlite;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -80,14 +82,33 @@ struct From {
 }
 
 /// Builds the request as often as asked and reports each body.
-pub(crate) fn run(line: &Line) -> Result<Observed, Fail> {
+pub(crate) async fn run(line: &Line) -> Result<Observed, Fail> {
     let input: Input = line.input()?;
     let messages: Vec<Message> =
         input.messages.iter().map(|raw| message(raw, &input.model)).collect::<Result<_, Fail>>()?;
-    match build(line, &input, messages.into())? {
+    let messages = match input.via.as_deref() {
+        None => Ok(messages.into()),
+        Some("sqlite-reopen") => through_a_file(messages).await?,
+        Some(via) => return Err(Fail::Crash(format!("the way `{via}` is not known"))),
+    };
+    match messages.and_then(|messages| bodies(line, &input, messages)) {
         Ok(bodies) => observed(&bodies),
         Err(error) => observed(&Refused::from(&error)),
     }
+}
+
+/// The messages as they come back from a database that was closed and opened again.
+async fn through_a_file(messages: Vec<Message>) -> Result<Result<History, Error>, Fail> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let path = folder.path().join("case.db");
+    let entries = messages.into_iter().map(|message| Arc::new(Entry::new(message))).collect();
+    let trip = async {
+        let store = Sqlite::open(&path)?;
+        store.append("c", Version::default(), entries).await?;
+        drop(store);
+        Ok(load_whole(&Sqlite::open(&path)?, "c").await?.1)
+    };
+    Ok(trip.await)
 }
 
 /// A neutral message as it stands, or the reply that is decoded first.
@@ -101,13 +122,6 @@ fn message(raw: &RawJson, model: &str) -> Result<Message, Fail> {
         (None, None) => return Err(Fail::Crash("a reply without body".to_owned())),
     };
     Ok(Message::Assistant(response.message))
-}
-
-fn build(line: &Line, input: &Input, messages: History) -> Result<Result<Bodies, Error>, Fail> {
-    if let Some(via) = &input.via {
-        return Err(Fail::Crash(format!("`via` {via} is not known")));
-    }
-    Ok(bodies(line, input, messages))
 }
 
 fn bodies(line: &Line, input: &Input, messages: History) -> Result<Bodies, Error> {
