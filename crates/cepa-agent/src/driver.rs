@@ -56,33 +56,48 @@ pub(crate) struct ToolRun {
 /// # Errors
 /// What the model or the store failed with. The turn is then over (the model), or as it was at its last commit.
 pub(crate) async fn drive<H: Host>(turn: &mut Turn, host: &H, cancel: &CancellationToken) -> Result<(), Error> {
-    loop {
-        if cancel.is_cancelled() && turn.state() == TurnState::Running {
-            return give_up(turn, host).await;
-        }
-        match turn.todo() {
-            Todo::CallModel(call) => {
-                let replied = tokio::select! {
-                    biased;
-                    replied = host.call_model(turn, call) => replied,
-                    () = cancel.cancelled() => continue,
-                };
-                take_reply(turn, host, replied, cancel).await?;
-            }
-            Todo::Decide(calls) => {
-                let rulings = host.decide(turn, calls).await;
-                let settled = turn.records().len();
-                step(turn, host, Did::Verdicts { rulings, at: now_ms() }).await?;
-                tell_settled(turn, host, settled);
-            }
-            Todo::Run(calls) => run_group(turn, host, first_group(calls), cancel).await?,
-            Todo::Wait(pauses) => {
-                host.tell(AgentEvent::Paused(pauses));
-                return Ok(());
-            }
-            Todo::Done(_) => return Ok(()),
-        }
+    while advance(turn, host, cancel).await? == Next::Step {}
+    Ok(())
+}
+
+/// Whether a turn can go on by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// There is something to do.
+    Step,
+    /// It is over, or waits for a person.
+    Stop,
+}
+
+/// Does the one thing that is due.
+pub(crate) async fn advance<H: Host>(turn: &mut Turn, host: &H, cancel: &CancellationToken) -> Result<Next, Error> {
+    if cancel.is_cancelled() && turn.state() == TurnState::Running {
+        give_up(turn, host).await?;
+        return Ok(Next::Stop);
     }
+    match turn.todo() {
+        Todo::CallModel(call) => {
+            let replied = tokio::select! {
+                biased;
+                replied = host.call_model(turn, call) => replied,
+                () = cancel.cancelled() => return Ok(Next::Step),
+            };
+            take_reply(turn, host, replied, cancel).await?;
+        }
+        Todo::Decide(calls) => {
+            let rulings = host.decide(turn, calls).await;
+            let settled = turn.records().len();
+            step(turn, host, Did::Verdicts { rulings, at: now_ms() }).await?;
+            tell_settled(turn, host, settled);
+        }
+        Todo::Run(calls) => run_group(turn, host, first_group(calls), cancel).await?,
+        Todo::Wait(pauses) => {
+            host.tell(AgentEvent::Paused(pauses));
+            return Ok(Next::Stop);
+        }
+        Todo::Done(_) => return Ok(Next::Stop),
+    }
+    Ok(Next::Step)
 }
 
 async fn step<H: Host>(turn: &mut Turn, host: &H, what: Did) -> Result<(), Error> {

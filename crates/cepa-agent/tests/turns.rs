@@ -430,3 +430,177 @@ async fn a_turn_filter_wraps_the_whole_turn() {
         .unwrap();
     assert_eq!(agent.chat("go").await.unwrap().text, "two");
 }
+
+#[tokio::test]
+async fn a_caller_can_drive_its_own_loop() {
+    // L13: the batch is the same one function, with and without a gate.
+    let runs = Runs::default();
+    let kernel = cepa_core::Kernel::builder(ScriptedModel::new([]))
+        .tool(tool("lookup", ToolFlags::default(), &runs))
+        .tool(tool("pay", sensitive(), &runs))
+        .build()
+        .unwrap();
+    let calls = || {
+        ["lookup", "pay", "nope"].map(|name| cepa_core::ToolCall::new(name, name, cepa_core::Args::empty())).to_vec()
+    };
+    let batch = cepa_agent::run_tools(&kernel, calls(), &cepa_core::ToolContext::new(), None).await.unwrap();
+    assert_eq!(batch.messages.len(), 3);
+    assert_eq!(ran(&runs), ["lookup {}", "pay {}"]);
+
+    let gate = gate_fn(|call| async move { Ok(if call.tool == "pay" { Verdict::pause() } else { Verdict::Proceed }) });
+    let batch = cepa_agent::run_tools(&kernel, calls(), &cepa_core::ToolContext::new(), Some(gate)).await.unwrap();
+    assert_eq!((batch.messages.len(), batch.waiting.len()), (0, 1));
+    assert_eq!(ran(&runs).len(), 2);
+
+    let gate = gate_fn(|_| async { Ok(Verdict::reject()) });
+    let batch = cepa_agent::run_tools(&kernel, calls(), &cepa_core::ToolContext::new(), Some(gate)).await.unwrap();
+    assert_eq!(batch.records.iter().filter(|record| record.outcome == ToolStatus::Rejected).count(), 2);
+}
+
+#[tokio::test]
+async fn reading_tools_run_together_and_writes_fold_in_call_order() {
+    // L8: neighbours that only read run side by side on a snapshot; the others see what came before them.
+    let spec = |name, flags: ToolFlags| ToolSpec::new(name, "", None).unwrap().with_flags(flags);
+    let meet = Arc::new(tokio::sync::Barrier::new(2));
+    let reads = ToolFlags { read_only: true, ..ToolFlags::default() };
+    let reader = |name: &'static str| {
+        let meet = meet.clone();
+        Tool::new(spec(name, reads.clone()), move |_, context| {
+            let meet = meet.clone();
+            async move {
+                // Comes back only if the other one is there too.
+                meet.wait().await;
+                let seen: Option<String> = context.get("by");
+                context.set("by", name)?;
+                Ok(ToolOutput::new(seen.unwrap_or_default()))
+            }
+        })
+    };
+    let writer = Tool::new(spec("writer", ToolFlags::default()), |_, context| async move {
+        let seen: Option<String> = context.get("by");
+        context.set("by", "writer")?;
+        Ok(ToolOutput::new(seen.unwrap_or_default()))
+    });
+    let model = ScriptedModel::new([
+        Reply::empty()
+            .call("c1", "one", "{}")
+            .call("c2", "two", "{}")
+            .call("c3", "writer", "{}")
+            .call("c4", "writer", "{}"),
+        Reply::text("ok"),
+    ]);
+    let agent = Agent::builder(model).tool(reader("one")).tool(reader("two")).tool(writer).build().unwrap();
+    let result = tokio::time::timeout(std::time::Duration::from_secs(5), agent.chat("go")).await.unwrap().unwrap();
+    let seen: Vec<_> = result.records.iter().map(|record| record.result.as_str()).collect();
+    assert_eq!(seen, ["", "", "two", "writer"]);
+    assert_eq!(result.context.get::<String>("by").as_deref(), Some("writer"));
+}
+
+#[tokio::test]
+async fn a_tool_outside_the_tags_is_not_offered_and_does_not_run() {
+    // L5: what was not offered is an unknown tool, also when the model names it.
+    let runs = Runs::default();
+    let model = ScriptedModel::new([Reply::empty().call("c1", "pay", "{}"), Reply::text("ok")]);
+    let tagged = ToolFlags { tags: vec!["safe".into()], ..ToolFlags::default() };
+    let agent = Agent::builder(model.clone())
+        .tool(tool("lookup", tagged, &runs))
+        .tool(tool("pay", ToolFlags::default(), &runs))
+        .build()
+        .unwrap();
+    let options = TurnOptions::new().tags(["safe"]);
+    let result = agent.own_conversation().chat_with("go", options).await.unwrap();
+    assert_eq!(model.requests()[0].tools.len(), 1);
+    assert!(ran(&runs).is_empty());
+    assert!(result.records[0].result.contains("lookup"));
+}
+
+#[tokio::test]
+async fn arguments_changed_after_a_decision_are_refused() {
+    // L5: the terminal compares what runs with what was decided on.
+    let (model, runs) =
+        (ScriptedModel::new([Reply::empty().call("c1", "pay", r#"{"amount":5}"#), Reply::text("ok")]), Runs::default());
+    let agent = agent(&model, &runs)
+        .pausing(true)
+        .tool_filter(Tool::before("rewrite", |mut request| {
+            request.call.args = cepa_core::Args::decode(r#"{"amount":500}"#);
+            Ok(request)
+        }))
+        .build()
+        .unwrap();
+    let paused = agent.chat("go").await.unwrap();
+    assert_eq!(paused.pending[0].args.as_str(), r#"{"amount":5}"#);
+    let result = agent.resume(Decisions::approved()).await.unwrap();
+    assert_eq!(result.records[0].outcome, ToolStatus::Error);
+    assert!(ran(&runs).is_empty());
+}
+
+#[tokio::test]
+async fn an_idempotent_body_is_tried_again_and_another_is_not() {
+    // F9, L10, D3: a transient failure is repeated under the same key only where the tool says that it may be.
+    for (idempotent, attempts) in [(true, 3), (false, 1)] {
+        let keys = Arc::new(Mutex::new(Vec::new()));
+        let (seen, flags) = (keys.clone(), ToolFlags { idempotent, ..ToolFlags::default() });
+        let flaky = Tool::new(ToolSpec::new("flaky", "", None).unwrap().with_flags(flags), move |_, context| {
+            let mut seen = seen.lock().unwrap();
+            seen.push(context.idempotency_key().unwrap().to_owned());
+            let result =
+                if seen.len() < 3 { Err(ToolError::transient("not yet")) } else { Ok(ToolOutput::new("done")) };
+            async move { result }
+        });
+        let model = ScriptedModel::new([Reply::empty().call("c1", "flaky", "{}"), Reply::text("ok")]);
+        let agent = Agent::builder(model).tool(flaky).build().unwrap();
+        let result = agent.chat("go").await.unwrap();
+        let keys = keys.lock().unwrap();
+        assert_eq!(keys.len(), attempts);
+        assert!(keys.iter().all(|key| *key == keys[0]));
+        assert_eq!(result.records[0].outcome == ToolStatus::Ok, idempotent);
+    }
+}
+
+#[tokio::test]
+async fn an_environment_failure_waits_for_repair() {
+    // L10: with pausing on a person is asked; approving runs only the failed call again.
+    let broken = Arc::new(AtomicUsize::new(0));
+    let (runs, count) = (Runs::default(), broken.clone());
+    let disk = Tool::new(ToolSpec::new("disk", "", None).unwrap(), move |_, _| {
+        let first = count.fetch_add(1, Ordering::Relaxed) == 0;
+        async move { if first { Err(ToolError::environment("disk full")) } else { Ok(ToolOutput::new("written")) } }
+    });
+    let model =
+        ScriptedModel::new([Reply::empty().call("c1", "disk", "{}").call("c2", "lookup", "{}"), Reply::text("ok")]);
+    let agent = agent(&model, &runs).tool(disk).pausing(true).build().unwrap();
+    let paused = agent.chat("go").await.unwrap();
+    assert_eq!(paused.pending[0].kind, cepa_agent::PauseKind::Environment);
+    assert_eq!(paused.pending[0].reason.as_deref(), Some("disk full"));
+    assert_eq!(ran(&runs), ["lookup {}"]);
+    let result = agent.resume(Decisions::approved()).await.unwrap();
+    assert_eq!(result.records[0].result, "written");
+    assert_eq!((broken.load(Ordering::Relaxed), ran(&runs).len()), (2, 1));
+}
+
+#[tokio::test]
+async fn a_filters_own_model_call_has_its_own_sink() {
+    // F7: what a filter asks the model by itself never appears in the caller's stream.
+    let (model, runs) = (ScriptedModel::new([Reply::text("secret plan"), Reply::text("answer")]), Runs::default());
+    let agent = agent(&model, &runs)
+        .chat_filter(
+            cepa_core::Chat::around("plan", |request, next| async move {
+                let mut own = request.clone();
+                own.events = cepa_core::EventSink::none();
+                own.context = cepa_core::ToolContext::new();
+                next.clone().run(own).await?;
+                next.run(request).await
+            })
+            .order(200),
+        )
+        .build()
+        .unwrap();
+    let mut stream = agent.chat_stream("go");
+    let mut text = String::new();
+    while let Some(event) = stream.next().await {
+        if let AgentEvent::Text(piece) = event.unwrap() {
+            text.push_str(&piece);
+        }
+    }
+    assert_eq!(text, "answer");
+}

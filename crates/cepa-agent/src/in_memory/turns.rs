@@ -105,16 +105,18 @@ impl Turns {
             let row = rules::change_call(calls.get(&key).or_else(|| kept.calls.get(&key)), change)?;
             calls.insert(key, row);
         }
-        let mut new_pauses = Vec::new();
+        let mut new_pauses: Vec<Pause> = Vec::new();
         for pause in &commit.pauses {
-            if rules::add_pause(self.pause(&pause.id), pause)? {
+            let stored = self.pause(&pause.id).or_else(|| new_pauses.iter().find(|new| new.id == pause.id));
+            if rules::add_pause(stored, pause)? {
                 new_pauses.push(pause.clone());
             }
         }
-        let mut closed = Vec::new();
+        let mut closed: Vec<(String, PauseState)> = Vec::new();
         for (id, state) in &commit.closed_pauses {
+            let closed_here = closed.iter().find(|(closed, _)| closed == id).map(|(_, state)| *state);
             let stored = new_pauses.iter().chain(&kept.pauses).find(|pause| pause.id == *id);
-            if rules::close_pause(id, stored.map(|pause| pause.state))? == Closing::Now {
+            if rules::close_pause(id, closed_here.or(stored.map(|pause| pause.state)))? == Closing::Now {
                 closed.push((id.clone(), *state));
             }
         }

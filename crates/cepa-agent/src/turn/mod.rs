@@ -350,6 +350,15 @@ impl Turn {
         }
     }
 
+    /// The transcript of a turn that carries it, with what the next model call would add; empty for any other turn.
+    pub(crate) fn whole_transcript(&self) -> History {
+        let mut transcript = self.transcript.clone();
+        if let Phase::Call(delta) = &self.phase {
+            transcript.extend(delta.iter().cloned());
+        }
+        transcript
+    }
+
     /// What is to be done next.
     pub fn todo(&self) -> Todo {
         match &self.phase {
