@@ -1,0 +1,74 @@
+//! `cepa recover`: finishes the turns that a crash interrupted, each in the folder where it began.
+
+use cepa::TurnResult;
+
+use crate::{
+    exit::{Exit, Problem},
+    run,
+    session::Session,
+    signals::Signals,
+    stderr,
+    visible::one_line,
+};
+
+/// Finishes what was interrupted. The exit code is of the worst that came of it.
+///
+/// # Errors
+/// What the store fails with. A turn that fails is told in its place.
+pub(crate) async fn recover(session: &mut Session) -> Result<Exit, Problem> {
+    let mut signals = Signals::listen()?;
+    let Some(store) = session.existing_store()? else { return none() };
+    let interrupted: Vec<_> = store.live_turns(None).await?.into_iter().filter(|turn| !turn.paused).collect();
+    if interrupted.is_empty() {
+        return none();
+    }
+    let mut exit = Exit::Completed;
+    for turn in interrupted {
+        let conversation = session.conversation_of_turn(&turn.id, &turn.conversation).await?;
+        let recovered = tokio::select! {
+            recovered = conversation.recover() => recovered,
+            _ = signals.next() => return Err(Problem::Quit),
+        };
+        let name = one_line(&turn.conversation, 100);
+        match recovered {
+            // Another process was faster.
+            Ok(None) => {}
+            Ok(Some(result)) => {
+                stderr::note(&format!("conversation {name}: {}", result.status.as_str()));
+                show(&result)?;
+                exit = worse(exit, Exit::of(result.status));
+            }
+            Err(failed) => {
+                let problem = Problem::from(failed);
+                stderr::note(&format!("conversation {name}: {}", problem.line().unwrap_or_default()));
+                exit = worse(exit, problem.exit());
+            }
+        }
+    }
+    Ok(exit)
+}
+
+fn none() -> Result<Exit, Problem> {
+    stderr::note("no turn was interrupted");
+    Ok(Exit::Completed)
+}
+
+fn show(result: &TurnResult) -> Result<(), Problem> {
+    run::view(false).result(result, "")?;
+    run::say_end(result);
+    Ok(())
+}
+
+/// An error before a pause before anything else.
+fn worse(a: Exit, b: Exit) -> Exit {
+    let rank = |exit: Exit| match exit {
+        Exit::Completed => 0,
+        Exit::Exhausted => 1,
+        Exit::Cancelled => 2,
+        Exit::Paused => 3,
+        Exit::Usage => 4,
+        Exit::Failed => 5,
+        Exit::OutputClosed => 6,
+    };
+    if rank(b) > rank(a) { b } else { a }
+}
