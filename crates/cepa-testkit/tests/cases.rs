@@ -1,5 +1,7 @@
 //! Every acceptance case in `tests/cases`, through the driver, against what it expects. Nothing may be skipped.
 
+#![allow(clippy::expect_used, clippy::panic, reason = "a test")]
+
 mod matcher;
 
 use std::{fs, path::Path};

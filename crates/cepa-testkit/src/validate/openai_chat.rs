@@ -24,6 +24,8 @@ pub struct Endpoint {
     pub assistant_members: &'static [&'static str],
     /// Members of a call, such as `extra_content`.
     pub call_members: &'static [&'static str],
+    /// Whether system messages may stand behind the first message, as OpenAI itself allows.
+    pub system_anywhere: bool,
 }
 
 const RULES: Rules = Rules { shape: "oa.shape", unknown_member: "oa.unknown_member" };
@@ -128,7 +130,7 @@ const INPUT_AUDIO: &[Member] = &[
 const FILE_PART: &[Member] = &[need("type", TEXT), need("file", OBJECT), may("prompt_cache_breakpoint", OBJECT)];
 const FILE: &[Member] = &[may("filename", TEXT), may("file_data", FULL_TEXT), may("file_id", FULL_TEXT)];
 
-/// What is wrong with a request to OpenAI itself.
+/// What is wrong with a request that OpenAI and the servers that follow it closely shall take.
 ///
 /// ```
 /// use cepa_testkit::validate::openai_chat::validate;
@@ -275,7 +277,7 @@ impl Judge {
         };
         let Some(message) = RULES.check(&mut self.report, message, at, table, extra) else { return };
         // Templates of open models raise "System message must be at the beginning".
-        if matches!(role, "system" | "developer") && index > 0 {
+        if matches!(role, "system" | "developer") && index > 0 && !self.endpoint.system_anywhere {
             self.report.add("oa.single_leading_system", at, "a system message behind the first message");
         }
         if role == "tool" && !message.get("content").is_some_and(Value::is_string) {

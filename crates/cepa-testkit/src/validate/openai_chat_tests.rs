@@ -141,9 +141,11 @@ fn an_endpoint_may_take_more() {
         body_members: &["top_k"],
         assistant_members: &["reasoning_content"],
         call_members: &["extra_content"],
+        system_anywhere: true,
     };
+    body["messages"][6]["role"] = json!("system");
     assert_eq!(validate_for(&body, endpoint), vec![]);
-    assert_eq!(validate(&body).len(), 3);
+    assert_eq!(validate(&body).len(), 4);
 }
 
 #[test]

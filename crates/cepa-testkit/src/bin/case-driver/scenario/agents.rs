@@ -119,6 +119,7 @@ fn build_one(
 }
 
 /// A listener that fails, as one in Rust does: by a panic.
+#[expect(clippy::panic, reason = "it stands for a listener of a user's that has a fault")]
 fn observe(words: &ObserverWords, event: &AgentEvent) {
     let happened = match words.on.as_str() {
         "tool_started" => matches!(event, AgentEvent::ToolStarted { .. }),

@@ -1,0 +1,117 @@
+//! The dialects under test, each with its judge.
+
+use cepa_core::{ChatRequest, ChatResponse, Error, Origin, RawJson};
+use cepa_providers::wire::{
+    Dialect,
+    anthropic::AnthropicMessages,
+    openai_chat::{AfterTools, OpenAiChat, Quirks, ReplayReasoning, SystemPlace},
+};
+use cepa_testkit::validate::{
+    Violation, anthropic,
+    openai_chat::{self, Endpoint},
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// As OpenAI says it: system messages may stand anywhere.
+const ANYWHERE: Endpoint =
+    Endpoint { body_members: &[], assistant_members: &[], call_members: &[], system_anywhere: true };
+
+/// A dialect for one provider and model.
+pub(crate) enum Wire {
+    OpenAi(Box<OpenAiChat>, Endpoint),
+    Anthropic(AnthropicMessages),
+}
+
+impl Wire {
+    /// OpenAI itself.
+    pub(crate) fn openai(model: &str) -> Self {
+        Self::OpenAi(Box::new(OpenAiChat::new(origin("openai", model), Quirks::default())), ANYWHERE)
+    }
+
+    /// A server that wants reasoning back.
+    pub(crate) fn deepseek(model: &str) -> Self {
+        let replay_reasoning = ReplayReasoning::As("reasoning_content".into());
+        let quirks = Quirks { replay_reasoning, ..Quirks::default() };
+        let endpoint = Endpoint { assistant_members: &["reasoning_content"], ..ANYWHERE };
+        Self::OpenAi(Box::new(OpenAiChat::new(origin("deepseek", model), quirks)), endpoint)
+    }
+
+    /// A server whose chat template takes one system message at the start, and nobody but the assistant behind results.
+    pub(crate) fn strict(model: &str) -> Self {
+        let quirks = Quirks { system: SystemPlace::Single, after_tools: AfterTools::Assistant, ..Quirks::default() };
+        Self::OpenAi(Box::new(OpenAiChat::new(origin("strict", model), quirks)), Endpoint::default())
+    }
+
+    /// Anthropic.
+    pub(crate) fn anthropic(model: &str) -> Self {
+        Self::Anthropic(AnthropicMessages::new(origin("anthropic", model)))
+    }
+
+    pub(crate) fn is_anthropic(&self) -> bool {
+        matches!(self, Self::Anthropic(_))
+    }
+
+    /// Whether a later system message leaves the start as it was: it cannot where all of them are one message.
+    pub(crate) fn keeps_its_start(&self) -> bool {
+        match self {
+            Self::OpenAi(dialect, _) => dialect.quirks().system == SystemPlace::Anywhere,
+            Self::Anthropic(_) => true,
+        }
+    }
+
+    pub(crate) fn origin(&self) -> &Origin {
+        match self {
+            Self::OpenAi(dialect, _) => dialect.origin(),
+            Self::Anthropic(dialect) => dialect.origin(),
+        }
+    }
+
+    /// The body as text.
+    pub(crate) fn encode(&self, request: &ChatRequest) -> Result<String, Error> {
+        let pieces = match self {
+            Self::OpenAi(dialect, _) => dialect.encode(request)?,
+            Self::Anthropic(dialect) => dialect.encode(request)?,
+        };
+        Ok(String::from_utf8(pieces.concat()).expect("a body is UTF-8"))
+    }
+
+    pub(crate) fn decode(&self, body: &Value) -> Result<ChatResponse, Error> {
+        let body = body.to_string();
+        match self {
+            Self::OpenAi(dialect, _) => dialect.decode(body.as_bytes()),
+            Self::Anthropic(dialect) => dialect.decode(body.as_bytes()),
+        }
+    }
+
+    /// What the provider would refuse of a body.
+    pub(crate) fn violations(&self, body: &str) -> Vec<Violation> {
+        let body: Value = serde_json::from_str(body).expect("a body is JSON");
+        match self {
+            Self::OpenAi(_, endpoint) => openai_chat::validate_for(&body, *endpoint),
+            Self::Anthropic(_) => anthropic::validate(&body),
+        }
+    }
+
+    /// Every body that is made is taken; the error lists what would be refused.
+    pub(crate) fn judge(&self, body: &str) -> Result<(), String> {
+        let violations = self.violations(body);
+        if violations.is_empty() {
+            return Ok(());
+        }
+        Err(format!("{:?}:\n{}\n{body}", self.origin(), cepa_testkit::validate::list(&violations)))
+    }
+}
+
+fn origin(provider: &str, model: &str) -> Origin {
+    Origin { provider: provider.into(), model: model.into() }
+}
+
+/// The exact text of the array of messages in a body.
+pub(crate) fn messages(body: &str) -> String {
+    #[derive(Deserialize)]
+    struct Body {
+        messages: RawJson,
+    }
+    serde_json::from_str::<Body>(body).expect("a body has messages").messages.as_str().to_owned()
+}
