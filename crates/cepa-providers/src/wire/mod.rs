@@ -8,6 +8,7 @@ pub mod names;
 pub mod openai_chat;
 pub mod reply;
 pub mod surrogates;
+mod words;
 
 use bytes::Bytes;
 use cepa_core::{ChatRequest, ChatResponse, Error, EventSink};

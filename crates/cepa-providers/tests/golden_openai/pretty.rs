@@ -1,7 +1,7 @@
 //! JSON laid out for people, with the order of its members as it is sent.
 
 /// Lays out one JSON value; nothing in strings is touched.
-pub fn pretty(json: &str) -> String {
+pub(crate) fn pretty(json: &str) -> String {
     let mut out = String::new();
     let mut depth = 0_usize;
     let mut chars = json.chars().peekable();

@@ -18,11 +18,10 @@ pub(super) struct Reply<'a> {
     pub(super) slots: Option<&'a [Slot]>,
     /// The ids and the names of its calls on the wire.
     pub(super) calls: &'a [(Cow<'a, str>, Cow<'a, str>)],
-    /// Whether the next thing the model sees is its own continuation.
-    pub(super) continued: bool,
 }
 
-enum Piece<'a> {
+/// One block.
+pub(super) enum Piece<'a> {
     Text { text: Cow<'a, str>, citations: Option<&'a RawJson> },
     Call { index: usize, extra: &'a Extra },
     Opaque(&'a Opaque),
@@ -31,26 +30,23 @@ enum Piece<'a> {
 static NOTHING: Extra = Extra::new();
 
 impl<'a> Reply<'a> {
-    /// The blocks; empty if nothing can be sent of it.
-    pub(super) fn encode(&self) -> Result<Bytes, Error> {
-        let mut pieces = match self.slots {
+    /// The blocks.
+    pub(super) fn pieces(&self) -> Vec<Piece<'a>> {
+        match self.slots {
             Some(slots) => self.in_order(slots).unwrap_or_else(|| self.out_of_order(slots)),
             None => self.rebuilt(),
-        };
-        if self.message.tool_calls.is_empty() && !self.continued {
-            remove_unanswered(&mut pieces);
         }
+    }
+
+    /// The blocks as JSON; empty if nothing can be sent of them.
+    pub(super) fn write(&self, mut pieces: Vec<Piece<'_>>) -> Result<Bytes, Error> {
         // "The final block in an assistant message cannot be `thinking`".
         while matches!(pieces.last(), Some(Piece::Opaque(block)) if block.is_thinking()) {
             pieces.pop();
         }
-        self.write(&pieces)
-    }
-
-    fn write(&self, pieces: &[Piece<'_>]) -> Result<Bytes, Error> {
         let empty = RawJson::empty_object();
         let mut blocks = Blocks::default();
-        for piece in pieces {
+        for piece in &pieces {
             match piece {
                 Piece::Text { text, citations } => {
                     blocks.push(&Block::Text { text: Cow::Borrowed(text), citations: *citations })?;
@@ -128,8 +124,8 @@ impl<'a> Reply<'a> {
     }
 
     fn has_media(&self) -> bool {
-        let is_media = |part: &Part| matches!(part, Part::Image(_) | Part::Audio(_) | Part::Document(_));
-        matches!(&self.message.content, Some(Content::Parts(parts)) if parts.iter().any(is_media))
+        let is_plain = |part: &Part| matches!(part, Part::Text(_) | Part::Reasoning(_));
+        matches!(&self.message.content, Some(Content::Parts(parts)) if !parts.iter().all(is_plain))
     }
 }
 
@@ -137,20 +133,30 @@ impl<'a> Reply<'a> {
 fn said(part: &Part) -> Option<Cow<'_, str>> {
     match part {
         Part::Text(text) => Some(text.into()),
-        Part::Image(_) | Part::Audio(_) | Part::Document(_) => Some(format!("[{}]", media::describe(part)).into()),
-        Part::Reasoning(_) | Part::Other(_) => None,
+        Part::Image(_) | Part::Audio(_) | Part::Document(_) | Part::Other(_) => Some(media::left_out(part).into()),
+        Part::Reasoning(_) => None,
     }
 }
 
-/// Takes out calls of server tools without a result: the API takes them only while it goes on working on them.
-fn remove_unanswered(pieces: &mut Vec<Piece<'_>>) {
-    let opaque = |piece: &Piece<'_>| match piece {
-        Piece::Opaque(block) => block.answers().map(str::to_owned),
-        Piece::Text { .. } | Piece::Call { .. } => None,
-    };
-    let answered: HashSet<String> = pieces.iter().filter_map(opaque).collect();
+/// Leaves out what has lost its other half: the API refuses a result of a server tool whose call it was not sent, and takes a
+/// call without a result only while it may go on working on it. `open` are the calls sent before that wait for their results.
+pub(super) fn settle(pieces: &mut Vec<Piece<'_>>, open: &mut HashSet<String>, may_wait: impl Fn(&str) -> bool) {
+    let mut asked = Vec::new();
     pieces.retain(|piece| match piece {
-        Piece::Opaque(block) => block.asks().is_none_or(|id| answered.contains(id)),
+        Piece::Opaque(block) => match (block.asks(), block.answers()) {
+            (Some(id), _) => {
+                asked.push(id.to_owned());
+                open.insert(id.to_owned())
+            }
+            (None, Some(id)) => open.remove(id),
+            (None, None) => true,
+        },
         Piece::Text { .. } | Piece::Call { .. } => true,
     });
+    let lost: HashSet<String> = asked.into_iter().filter(|id| open.contains(id) && !may_wait(id)).collect();
+    pieces.retain(|piece| match piece {
+        Piece::Opaque(block) => block.asks().is_none_or(|id| !lost.contains(id)),
+        Piece::Text { .. } | Piece::Call { .. } => true,
+    });
+    open.retain(|id| !lost.contains(id));
 }

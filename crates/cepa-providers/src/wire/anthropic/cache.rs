@@ -13,8 +13,8 @@ const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
 const USER_TURNS: usize = 2;
 
 /// The turns that get a breakpoint behind them.
-pub(super) fn marked_turns(turns: &[Turn]) -> Vec<usize> {
-    let users = turns.iter().enumerate().rev().filter(|(_, turn)| turn.user);
+pub(super) fn marked_turns(turns: &[Turn<'_>]) -> Vec<usize> {
+    let users = turns.iter().enumerate().rev().filter(|(_, turn)| turn.is_user());
     users.map(|(at, _)| at).take(USER_TURNS).collect()
 }
 

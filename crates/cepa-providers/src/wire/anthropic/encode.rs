@@ -1,7 +1,7 @@
 //! A request as pieces of JSON: settings first, then the messages, whose bytes never change once they are sent (W2).
 
 use bytes::Bytes;
-use cepa_core::{ChatRequest, Error};
+use cepa_core::{ChatRequest, Error, pairing};
 
 use super::{
     AnthropicMessages,
@@ -14,7 +14,8 @@ use crate::wire::json::{Object, Pieces};
 /// The body of a request. `model` always stands first, so that what follows begins with a comma.
 pub(super) fn encode(dialect: &AnthropicMessages, request: &ChatRequest) -> Result<Vec<Bytes>, Error> {
     let options = &request.options;
-    let conversation = turns::of(dialect, request)?;
+    let history = pairing::heal(&request.messages);
+    let conversation = turns::of(dialect, request, &history)?;
     let params = params::of(dialect, request, conversation.begun_without_thinking)?;
     let cached = options.cache == Some(true);
     // What the caller puts into the body himself replaces ours.
@@ -72,11 +73,11 @@ fn system(texts: &[String]) -> Result<Bytes, Error> {
     Ok(blocks.into_bytes())
 }
 
-fn messages(body: &mut Pieces, turns: &[Turn], cached: bool) {
+fn messages(body: &mut Pieces, turns: &[Turn<'_>], cached: bool) {
     let marked = if cached { cache::marked_turns(turns) } else { Vec::new() };
     let mut lead = ",\"messages\":[";
     for (at, turn) in turns.iter().enumerate() {
-        let role = if turn.user { "user" } else { "assistant" };
+        let role = if turn.is_user() { "user" } else { "assistant" };
         let out = body.tail();
         out.extend_from_slice(lead.as_bytes());
         out.extend_from_slice(format!("{{\"role\":\"{role}\",\"content\":[").as_bytes());

@@ -3,7 +3,9 @@
 //! Thinking, server tools and blocks of unknown types are kept word for word. Text and calls among them are kept as places
 //! that point into the neutral message: what a filter changed there is what is sent, and nothing is stored twice.
 
-use cepa_core::{AssistantMessage, Extra, Origin, RawJson, Replay};
+use std::{collections::HashSet, sync::Arc};
+
+use cepa_core::{AssistantMessage, Entry, Extra, Message, Origin, RawJson, Replay};
 use serde::{Deserialize, Serialize};
 
 use super::FORMAT;
@@ -113,6 +115,33 @@ pub(super) fn is_kept(message: &AssistantMessage, origin: &Origin) -> bool {
 pub(super) fn kept(message: &AssistantMessage, origin: &Origin) -> Option<Vec<Slot>> {
     let slots: Vec<Slot> = ours(message, origin).filter_map(read).collect();
     (!slots.is_empty()).then_some(slots)
+}
+
+/// Whether calls or results of server tools go back with it. It looks for their names in the text: reading all blocks for
+/// the few that are such would cost more than all the rest of a request.
+pub(super) fn has_server_tools(message: &AssistantMessage, origin: &Origin) -> bool {
+    ours(message, origin)
+        .any(|kept| ["_tool_use\"", "_tool_result\""].iter().any(|name| kept.data.as_str().contains(name)))
+}
+
+/// What follows until somebody else than model and tools speaks: a server's tool may give its result as late as there.
+pub(super) fn reply_goes_on<'a>(rest: &'a [&'a Arc<Entry>]) -> &'a [&'a Arc<Entry>] {
+    let end = rest.iter().position(|entry| matches!(entry.message, Message::System(_) | Message::User(_)));
+    rest.get(..end.unwrap_or(rest.len())).unwrap_or_default()
+}
+
+/// The calls of server tools whose results stand in these messages.
+pub(super) fn answered(entries: &[&Arc<Entry>], origin: &Origin) -> HashSet<String> {
+    let mut ids = HashSet::new();
+    for entry in entries {
+        let Message::Assistant(message) = &entry.message else { continue };
+        for slot in kept(message, origin).into_iter().flatten() {
+            if let Slot::Opaque(block) = slot {
+                ids.extend(block.answers);
+            }
+        }
+    }
+    ids
 }
 
 /// Whether the reply began with thinking that goes back.

@@ -23,7 +23,7 @@ pub(super) fn user_blocks(parts: &[Part]) -> Result<Vec<Block<'_>>, Error> {
 
 /// What a tool returned. What the API does not take is named: it was the tool's choice, and must not end the conversation.
 pub(super) fn result_blocks(parts: &[Part]) -> Vec<Block<'_>> {
-    let or_named = |part| block(part).unwrap_or_else(|_| Some(Block::text(format!("[left out: {}]", describe(part)))));
+    let or_named = |part| block(part).unwrap_or_else(|_| Some(Block::text(left_out(part))));
     parts.iter().filter_map(or_named).collect()
 }
 
@@ -42,8 +42,13 @@ fn block(part: &Part) -> Result<Option<Block<'_>>, Error> {
     }))
 }
 
+/// What stands in the place of a part that cannot be sent.
+pub(super) fn left_out(part: &Part) -> String {
+    format!("[{}: left out, it cannot be sent to this model]", describe(part))
+}
+
 /// What a part is, in words for the model.
-pub(super) fn describe(part: &Part) -> String {
+fn describe(part: &Part) -> String {
     let (kind, media) = match part {
         Part::Text(_) => return "text".to_owned(),
         Part::Reasoning(_) => return "reasoning".to_owned(),

@@ -14,7 +14,8 @@
 //! schemas with alternatives at the top; a thinking budget beside a forced tool, another temperature or too few tokens;
 //! sampling parameters where the API version has none.
 //!
-//! What only the model that wrote it may see again is kept beside the message, see [`layout`].
+//! What only the model that wrote it may see again (signed thinking, server tools) is kept beside the message, with the order
+//! of the blocks, and goes back word for word to this very provider and model.
 
 mod assistant;
 mod block;
@@ -153,5 +154,7 @@ impl Dialect for AnthropicMessages {
 mod decode_tests;
 #[cfg(test)]
 mod encode_tests;
+#[cfg(test)]
+mod params_tests;
 #[cfg(test)]
 mod stream_tests;

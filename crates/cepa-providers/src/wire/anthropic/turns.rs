@@ -1,22 +1,23 @@
 //! A history as the turns that the API takes: user first, then in turn, results right behind their calls.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
 use cepa_core::{
-    AssistantMessage, ChatRequest, Content, Entry, Error, FinishReason, Message, Origin, Part, SystemMessage,
-    ToolMessage, ToolStatus, UserMessage, WireKey, pairing,
+    AssistantMessage, ChatRequest, Content, Entry, Error, FinishReason, History, Message, Origin, Part, SystemMessage,
+    ToolMessage, UserMessage, WireKey,
 };
 
 use super::{
     AnthropicMessages,
-    assistant::Reply,
+    assistant::{self, Reply},
     block::{self, Block, Blocks, Results},
     layout, media,
 };
 use crate::wire::{
     ids::{IdRule, WireIds},
     names::wire_name,
+    words::without_words,
 };
 
 /// Stands before a history that begins with the assistant.
@@ -25,34 +26,40 @@ const START: &str = "(start of the conversation)";
 const BLANK: &str = "(empty message)";
 /// Stands behind an assistant message that nobody answered.
 const GO_ON: &str = "Continue.";
-/// Stands for the text of a failure that said nothing.
-const FAILED: &str = "The call failed and gave no reason.";
-/// Stands before the media of a failure: the API takes only text in results that are marked as errors.
-const FAILED_WITH: &str = "The call failed. It returned:";
+
+const PAUSED: FinishReason = FinishReason::PauseTurn;
 
 /// A conversation on this wire.
-pub(super) struct Conversation {
+pub(super) struct Conversation<'a> {
     /// The texts of the top-level `system`.
     pub(super) system: Vec<String>,
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<Turn<'a>>,
     /// Whether a reply with calls was begun without thinking of this model and waits for results to be sent back: then the
     /// API does not take a request with a thinking budget.
     pub(super) begun_without_thinking: bool,
 }
 
 /// One message of the API.
-pub(super) struct Turn {
-    pub(super) user: bool,
+pub(super) struct Turn<'a> {
+    /// The assistant message that it begins with; none if it is the user's.
+    begun_by: Option<&'a AssistantMessage>,
     /// Its blocks, each piece one or several with commas between.
     pub(super) blocks: Vec<Bytes>,
     has_results: bool,
-    /// Whether its author is this model and thought first.
-    thought_first: bool,
 }
 
-/// The conversation of a request.
-pub(super) fn of(dialect: &AnthropicMessages, request: &ChatRequest) -> Result<Conversation, Error> {
-    let history = pairing::heal(&request.messages);
+impl Turn<'_> {
+    pub(super) fn is_user(&self) -> bool {
+        self.begun_by.is_none()
+    }
+}
+
+/// The conversation of a request, from its history after [`cepa_core::pairing::heal`].
+pub(super) fn of<'a>(
+    dialect: &'a AnthropicMessages,
+    request: &ChatRequest,
+    history: &'a History,
+) -> Result<Conversation<'a>, Error> {
     let entries: Vec<&Arc<Entry>> = history.iter().collect();
     let mut build = Build {
         origin: &dialect.origin,
@@ -61,6 +68,8 @@ pub(super) fn of(dialect: &AnthropicMessages, request: &ChatRequest) -> Result<C
         system: Vec::new(),
         turns: Vec::new(),
         paused: false,
+        server_calls: HashSet::new(),
+        continue_pause: request.options.continue_pause,
     };
     if let Some(prompt) = &request.system_prompt {
         build.top_level(prompt.to_string());
@@ -70,27 +79,13 @@ pub(super) fn of(dialect: &AnthropicMessages, request: &ChatRequest) -> Result<C
             Message::System(message) => build.system(entry, message)?,
             Message::User(message) => build.user(entry, message)?,
             Message::Assistant(message) => {
-                let follower = match entries.get(at + 1).map(|next| &next.message) {
-                    Some(Message::Assistant(_)) => Follower::Assistant,
-                    None if request.options.continue_pause => Follower::Continuation,
-                    None => Follower::Nothing,
-                    Some(Message::System(_) | Message::User(_) | Message::Tool(_)) => Follower::Other,
-                };
-                build.assistant(entry, message, follower)?;
+                let rest = entries.get(at + 1..).unwrap_or_default();
+                build.assistant(entry, message, rest)?;
             }
             Message::Tool(message) => build.result(entry, message)?,
         }
     }
-    build.end(request.options.continue_pause)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Follower {
-    Assistant,
-    /// The model is asked to go on with this very message.
-    Continuation,
-    Nothing,
-    Other,
+    build.end()
 }
 
 struct Build<'a> {
@@ -98,9 +93,13 @@ struct Build<'a> {
     key: &'a WireKey,
     ids: WireIds<'a>,
     system: Vec<String>,
-    turns: Vec<Turn>,
+    turns: Vec<Turn<'a>>,
     /// The last turn is a paused reply: what the assistant says next belongs to it.
     paused: bool,
+    /// Calls of server tools that were sent and whose results were not.
+    server_calls: HashSet<String>,
+    /// Whether the model is asked to go on with the last message.
+    continue_pause: bool,
 }
 
 impl<'a> Build<'a> {
@@ -137,41 +136,46 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    fn assistant(&mut self, entry: &Entry, message: &'a AssistantMessage, follower: Follower) -> Result<(), Error> {
-        let kept = layout::is_kept(message, self.origin);
-        // Only with its server tools' blocks is there something to go on with.
-        let paused = message.finish_reason == Some(FinishReason::PauseTurn) && kept;
-        let continued = match follower {
-            Follower::Assistant | Follower::Nothing => paused,
-            Follower::Continuation => true,
-            Follower::Other => false,
-        };
+    fn assistant(&mut self, entry: &Entry, message: &'a AssistantMessage, rest: &[&Arc<Entry>]) -> Result<(), Error> {
         if self.last_is_assistant() && !self.paused {
             self.say(block::bytes(&Block::text(GO_ON))?);
-        }
-        let ids = self.ids.calls(&message.tool_calls);
-        let usual = ids.iter().all(|id| matches!(id, Cow::Borrowed(_)));
-        let calls: Vec<_> =
-            ids.into_iter().zip(&message.tool_calls).map(|(id, call)| (id, wire_name(&call.name))).collect();
-        let encode = || {
-            let slots = layout::kept(message, self.origin);
-            Reply { message, slots: slots.as_deref(), calls: &calls, continued }.encode()
-        };
-        let same_everywhere = usual && !continued && !paused;
-        let bytes = if same_everywhere { self.made_once(entry, encode)? } else { encode()? };
-        if bytes.is_empty() {
-            return Ok(());
         }
         if self.turns.is_empty() {
             self.say(block::bytes(&Block::text(START))?);
         }
-        self.paused = paused;
+        let ids = self.ids.calls(&message.tool_calls);
+        let own_ids = ids.iter().all(|id| matches!(id, Cow::Borrowed(_)));
+        let calls: Vec<_> =
+            ids.into_iter().zip(&message.tool_calls).map(|(id, call)| (id, wire_name(&call.name))).collect();
+        let order = || layout::kept(message, self.origin);
+        let bytes = if layout::has_server_tools(message, self.origin) {
+            let slots = order();
+            let reply = Reply { message, slots: slots.as_deref(), calls: &calls };
+            let mut pieces = reply.pieces();
+            let going_on = layout::reply_goes_on(rest);
+            let is_open = match calls.is_empty() {
+                true => rest.is_empty() && (self.continue_pause || message.finish_reason == Some(PAUSED)),
+                false => going_on.len() == rest.len(),
+            };
+            let later = layout::answered(going_on, self.origin);
+            assistant::settle(&mut pieces, &mut self.server_calls, |id| is_open || later.contains(id));
+            reply.write(pieces)?
+        } else {
+            let encode = || {
+                let slots = order();
+                let reply = Reply { message, slots: slots.as_deref(), calls: &calls };
+                reply.write(reply.pieces())
+            };
+            if own_ids { self.made_once(entry, encode)? } else { encode()? }
+        };
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // Only with its server tools' blocks is there something to go on with.
+        self.paused = message.finish_reason == Some(PAUSED) && layout::is_kept(message, self.origin);
         match self.turns.last_mut() {
-            Some(turn) if !turn.user => turn.blocks.push(bytes),
-            _ => {
-                let thought_first = kept && layout::begins_with_thinking(message, self.origin);
-                self.turns.push(Turn { user: false, blocks: vec![bytes], has_results: false, thought_first });
-            }
+            Some(turn) if turn.begun_by.is_some() => turn.blocks.push(bytes),
+            _ => self.turns.push(Turn { begun_by: Some(message), blocks: vec![bytes], has_results: false }),
         }
         Ok(())
     }
@@ -188,32 +192,30 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    fn end(mut self, continue_pause: bool) -> Result<Conversation, Error> {
+    fn end(mut self) -> Result<Conversation<'a>, Error> {
         if self.turns.is_empty() {
             self.say(block::bytes(&Block::text(START))?);
-        } else if self.last_is_assistant() && !continue_pause && !self.paused {
+        } else if self.last_is_assistant() && !self.continue_pause && !self.paused {
             self.say(block::bytes(&Block::text(GO_ON))?);
         }
         let begun_without_thinking = self.turns.last().is_some_and(|last| last.has_results) && {
-            let opener = self.turns.iter().rposition(|turn| turn.user && !turn.has_results);
-            let first = self.turns.get(opener.map_or(0, |opener| opener + 1));
-            first.is_some_and(|reply| !reply.thought_first)
+            let opener = self.turns.iter().rposition(|turn| turn.is_user() && !turn.has_results);
+            let first = self.turns.get(opener.map_or(0, |opener| opener + 1)).and_then(|turn| turn.begun_by);
+            first.is_some_and(|reply| !layout::begins_with_thinking(reply, self.origin))
         };
         Ok(Conversation { system: self.system, turns: self.turns, begun_without_thinking })
     }
 
     fn last_is_assistant(&self) -> bool {
-        self.turns.last().is_some_and(|turn| !turn.user)
+        self.turns.last().is_some_and(|turn| !turn.is_user())
     }
 
     /// Adds blocks to the user's turn.
     fn say(&mut self, bytes: Bytes) {
         self.paused = false;
         match self.turns.last_mut() {
-            Some(turn) if turn.user => turn.blocks.push(bytes),
-            _ => {
-                self.turns.push(Turn { user: true, blocks: vec![bytes], has_results: false, thought_first: false });
-            }
+            Some(turn) if turn.is_user() => turn.blocks.push(bytes),
+            _ => self.turns.push(Turn { begun_by: None, blocks: vec![bytes], has_results: false }),
         }
     }
 
@@ -243,7 +245,6 @@ fn user_blocks(content: &Content) -> Result<Bytes, Error> {
 }
 
 fn result_block(id: &str, message: &ToolMessage) -> Result<Bytes, Error> {
-    let failed = message.status != ToolStatus::Ok;
     let mut content = match &message.content {
         Content::Text(text) => Results::Text(text.into()),
         Content::Parts(parts) => match <&[Part; 1]>::try_from(parts.as_slice()) {
@@ -251,15 +252,16 @@ fn result_block(id: &str, message: &ToolMessage) -> Result<Bytes, Error> {
             _ => Results::Blocks(media::result_blocks(parts)),
         },
     };
-    let mut is_error = failed;
-    match &mut content {
-        // "content cannot be empty if `is_error` is true"
-        content if failed && content.is_empty() => *content = Results::Text(FAILED.into()),
-        Results::Blocks(blocks) if failed && blocks.iter().any(|block| !matches!(block, Block::Text { .. })) => {
-            is_error = false;
-            blocks.insert(0, Block::text(FAILED_WITH));
+    let mut is_error = false;
+    if let Some(words) = without_words(message.status) {
+        let is_text = |block: &Block<'_>| matches!(block, Block::Text { .. });
+        match &mut content {
+            // "content cannot be empty if `is_error` is true"
+            content if content.is_empty() => (*content, is_error) = (Results::Text(words.into()), true),
+            // "all content must be type `text` if `is_error` is true"
+            Results::Blocks(blocks) if !blocks.iter().all(is_text) => blocks.insert(0, Block::text(words)),
+            Results::Blocks(_) | Results::Text(_) => is_error = true,
         }
-        Results::Blocks(_) | Results::Text(_) => {}
     }
     block::bytes(&Block::ToolResult { tool_use_id: id, content, is_error })
 }

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use cepa_core::{AssistantMessage, Content, Error, Part, ToolCall, ToolMessage, ToolStatus, UserMessage};
+use cepa_core::{AssistantMessage, Content, Error, Part, ToolCall, ToolMessage, UserMessage};
 
 use super::{NullContent, OpenAiChat, ReplayReasoning, media, replay};
-use crate::wire::{json::Object, names::wire_name};
+use crate::wire::{json::Object, names::wire_name, words::without_words};
 
 /// A system message's text.
 ///
@@ -159,17 +159,6 @@ pub(super) fn tool<'a>(out: &mut Vec<u8>, message: &'a ToolMessage, id: &str) ->
     object.member("content", text)?;
     object.end();
     Ok(attached)
-}
-
-fn without_words(status: ToolStatus) -> Option<&'static str> {
-    match status {
-        ToolStatus::Ok => None,
-        ToolStatus::Error => Some("The call failed."),
-        ToolStatus::Rejected => Some("The call was rejected and did not run."),
-        ToolStatus::Cancelled => Some("The call was cancelled and did not run."),
-        ToolStatus::Expired => Some("Nobody decided in time; the call did not run."),
-        ToolStatus::Unknown => Some("It is not known whether the call ran."),
-    }
 }
 
 /// The media of one result.
