@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How many turns that are over are kept, so that a decision made twice still finds its pause.
-const TURNS_KEPT: usize = 1000;
+pub(super) const TURNS_KEPT: usize = 1000;
 /// How often an append of a commit is tried while others append too.
 const TRIES: usize = 16;
 

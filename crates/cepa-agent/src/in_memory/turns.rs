@@ -20,8 +20,20 @@ struct Kept {
     pauses: Vec<Pause>,
 }
 
-/// When a pause began to wait and whose it is: oldest first.
-type Waiting = (i64, u64, CallKey, String);
+/// Oldest first: when a pause began to wait, its turn, its call, its place in the turn.
+type Waiting = (i64, u64, CallKey, usize);
+
+impl Kept {
+    fn waiting(&self, place: usize, pause: &Pause) -> Waiting {
+        (pause.created, self.order, pause.key, place)
+    }
+
+    fn pause_mut(&mut self, id: &str) -> Option<(Waiting, &mut Pause)> {
+        let order = self.order;
+        let (place, pause) = self.pauses.iter_mut().enumerate().find(|(_, pause)| pause.id == id)?;
+        Some(((pause.created, order, pause.key, place), pause))
+    }
+}
 
 /// What a [`crate::TurnStore`] keeps beside the messages.
 #[derive(Debug, Default)]
@@ -32,7 +44,7 @@ pub(super) struct Turns {
     /// Turns that are over, oldest first, where only some of them are kept.
     over: VecDeque<String>,
     keep: Option<usize>,
-    /// Pauses that wait, with their turns.
+    /// The ids of the pauses that wait.
     waiting: BTreeMap<Waiting, String>,
     /// The turns of all pauses.
     pauses: HashMap<String, String>,
@@ -138,13 +150,13 @@ impl Turns {
         for pause in planned.new_pauses {
             self.pauses.insert(pause.id.clone(), turn.to_owned());
             if pause.state == PauseState::Pending {
-                self.waiting.insert(waiting(kept.order, &pause), turn.to_owned());
+                self.waiting.insert(kept.waiting(kept.pauses.len(), &pause), pause.id.clone());
             }
             kept.pauses.push(pause);
         }
         for (id, state) in planned.closed {
-            if let Some(pause) = kept.pauses.iter_mut().find(|pause| pause.id == id) {
-                self.waiting.remove(&waiting(kept.order, pause));
+            if let Some((waiting, pause)) = kept.pause_mut(&id) {
+                self.waiting.remove(&waiting);
                 pause.state = state;
             }
         }
@@ -181,8 +193,8 @@ impl Turns {
         for key in kept.calls.keys() {
             self.full.remove(&ids::result_id(turn, *key));
         }
-        for pause in &kept.pauses {
-            self.waiting.remove(&waiting(kept.order, pause));
+        for (place, pause) in kept.pauses.iter().enumerate() {
+            self.waiting.remove(&kept.waiting(place, pause));
             self.pauses.remove(&pause.id);
         }
     }
@@ -227,7 +239,7 @@ impl Turns {
     }
 
     pub(super) fn pending(&self, conversation: Option<&str>) -> Vec<Pause> {
-        let waiting = self.waiting.keys().filter_map(|(.., id)| self.pause(id));
+        let waiting = self.waiting.values().filter_map(|id| self.pause(id));
         waiting
             .filter(|pause| conversation.is_none_or(|conversation| pause.conversation == conversation))
             .cloned()
@@ -240,21 +252,19 @@ impl Turns {
 
     pub(super) fn decide(&mut self, id: &str, decision: Decision, actor: &str, now: i64) -> Result<Pause, Error> {
         let kept = self.pauses.get(id).and_then(|turn| self.turns.get_mut(turn));
-        let Some(kept) = kept else { return Err(pause::no_such_pause(id)) };
-        let order = kept.order;
-        let pause = kept.pauses.iter_mut().find(|pause| pause.id == id);
-        let Some(pause) = pause else { return Err(pause::no_such_pause(id)) };
+        let found = kept.and_then(|kept| kept.pause_mut(id));
+        let (waiting, pause) = found.ok_or_else(|| pause::no_such_pause(id))?;
         match pause::settle(pause, &decision, now)? {
             Settled::Before => {}
             Settled::Now => {
-                self.waiting.remove(&waiting(order, pause));
+                self.waiting.remove(&waiting);
                 pause.state = decision.state();
                 pause.decision = Some(decision);
                 pause.actor = Some(actor.to_owned());
                 pause.decided = Some(now);
             }
             Settled::Expired(error) => {
-                self.waiting.remove(&waiting(order, pause));
+                self.waiting.remove(&waiting);
                 pause.state = PauseState::Expired;
                 return Err(error);
             }
@@ -265,8 +275,4 @@ impl Turns {
     pub(super) fn full(&self, message: &str) -> Option<RawJson> {
         self.full.get(message).cloned()
     }
-}
-
-fn waiting(order: u64, pause: &Pause) -> Waiting {
-    (pause.created, order, pause.key, pause.id.clone())
 }
