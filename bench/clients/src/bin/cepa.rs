@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cepa::{Agent, InMemory, OpenAi, Tool, ToolError, ToolOutput, ToolSpec};
+use cepa::prelude::*;
 use clients::{ADD_SCHEMA, MODEL, SYSTEM, USER, base_url, measure};
 use serde::Deserialize;
 
