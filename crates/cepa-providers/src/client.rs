@@ -149,8 +149,12 @@ impl<D: Dialect> Client<D> {
     /// Providers echo keys in errors, in streams too.
     fn without_key(&self, error: Error) -> Error {
         let Some(key) = &self.0.target.key else { return error };
-        let message = key.redact(error.message());
-        error.with_message(message)
+        let (message, code) = (key.redact(error.message()), error.code().map(|code| key.redact(code)));
+        let error = error.with_message(message);
+        match code {
+            Some(code) => error.with_code(code),
+            None => error,
+        }
     }
 }
 

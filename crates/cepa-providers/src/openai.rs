@@ -1,5 +1,7 @@
 //! OpenAI, and every other server that speaks chat completions, as a model.
 
+use std::fmt;
+
 use cepa_core::{Error, ErrorKind, Origin};
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 
@@ -60,7 +62,7 @@ impl OpenAi {
 /// # let _ = local;
 /// # Ok::<(), cepa_core::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a builder makes nothing until `build` is called"]
 pub struct OpenAiBuilder {
     endpoint: &'static Endpoint,
@@ -74,6 +76,24 @@ pub struct OpenAiBuilder {
     quirks: Option<Quirks>,
     /// The first setting that was not usable; told by `build`.
     problem: Option<Error>,
+}
+
+impl fmt::Debug for OpenAiBuilder {
+    /// Without the values of headers and the address's query, which may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let base_url = self.base_url.as_ref().and_then(|url| url.split('?').next());
+        f.debug_struct("OpenAiBuilder")
+            .field("endpoint", &self.endpoint.name)
+            .field("provider", &self.provider)
+            .field("model", &self.model)
+            .field("api_key", &self.api_key)
+            .field("base_url", &base_url)
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("http", &self.http)
+            .field("retry", &self.retry)
+            .field("quirks", &self.quirks)
+            .finish_non_exhaustive()
+    }
 }
 
 impl OpenAiBuilder {

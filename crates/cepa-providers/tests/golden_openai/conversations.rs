@@ -11,7 +11,7 @@ const WEATHER: &str =
 /// One transparent pixel.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-pub fn tools(list: &[(&str, &str, Option<&str>)]) -> ToolSet {
+pub(crate) fn tools(list: &[(&str, &str, Option<&str>)]) -> ToolSet {
     ToolSet::new(list.iter().map(|(name, description, schema)| {
         let spec = ToolSpec::new(name, description, *schema).unwrap();
         Tool::new(spec, |_, _| async { Ok(ToolOutput::new("")) })
@@ -40,14 +40,14 @@ fn request(messages: Vec<Message>) -> ChatRequest {
     ChatRequest::new(messages)
 }
 
-pub fn text() -> ChatRequest {
+pub(crate) fn text() -> ChatRequest {
     let mut request =
         request(vec![Message::user("晴れですか?"), Message::assistant("はい。"), Message::user("ok \"bye\" \u{1}")]);
     request.system_prompt = Some("You are brief.".into());
     request
 }
 
-pub fn images() -> ChatRequest {
+pub(crate) fn images() -> ChatRequest {
     request(vec![Message::user(vec![
         Part::Text("What is the difference?".into()),
         Part::Image(Media::bytes("image/png", PNG)),
@@ -55,7 +55,7 @@ pub fn images() -> ChatRequest {
     ])])
 }
 
-pub fn documents() -> ChatRequest {
+pub(crate) fn documents() -> ChatRequest {
     request(vec![Message::user(vec![
         Part::Document(Media::bytes("application/pdf", &b"%PDF-1.7"[..])),
         Part::Document(Media::bytes("application/pdf", &b"%PDF-1.7"[..]).named("offer.pdf")),
@@ -65,7 +65,7 @@ pub fn documents() -> ChatRequest {
     ])])
 }
 
-pub fn parallel_calls() -> ChatRequest {
+pub(crate) fn parallel_calls() -> ChatRequest {
     let mut request = request(vec![
         Message::user("Weather in Oslo and Rome, and the time?"),
         calls(
@@ -86,7 +86,7 @@ pub fn parallel_calls() -> ChatRequest {
     request
 }
 
-pub fn tool_errors() -> ChatRequest {
+pub(crate) fn tool_errors() -> ChatRequest {
     let mut request = request(vec![
         Message::user("go"),
         calls("", (1..=6).map(|n| call(&format!("c{n}"), "get_time", "{}")).collect()),
@@ -101,7 +101,7 @@ pub fn tool_errors() -> ChatRequest {
     request
 }
 
-pub fn several_system_messages() -> ChatRequest {
+pub(crate) fn several_system_messages() -> ChatRequest {
     let mut request = request(vec![
         Message::system("Second."),
         Message::system("  "),
@@ -115,7 +115,7 @@ pub fn several_system_messages() -> ChatRequest {
     request
 }
 
-pub fn damaged_history() -> ChatRequest {
+pub(crate) fn damaged_history() -> ChatRequest {
     request(vec![
         result("gone", "x", "nobody asked"),
         Message::user("a"),
@@ -126,7 +126,7 @@ pub fn damaged_history() -> ChatRequest {
     ])
 }
 
-pub fn blank_messages() -> ChatRequest {
+pub(crate) fn blank_messages() -> ChatRequest {
     let reasoning = Content::Parts(vec![Part::Reasoning("only thoughts".into())]);
     request(vec![
         Message::user(""),
@@ -138,7 +138,7 @@ pub fn blank_messages() -> ChatRequest {
     ])
 }
 
-pub fn tool_choice() -> ChatRequest {
+pub(crate) fn tool_choice() -> ChatRequest {
     let mut request = request(vec![Message::user("hi")]);
     request.tools = tools(&[
         ("files.read", "Reads a file.", Some(r#"{"properties":{"path":{"type":"string"}},"required":["path"]}"#)),
@@ -149,7 +149,7 @@ pub fn tool_choice() -> ChatRequest {
     request
 }
 
-pub fn options() -> ChatRequest {
+pub(crate) fn options() -> ChatRequest {
     let mut request = request(vec![Message::user("hi")]);
     request.tools = weather();
     request.tool_choice = Some(ToolChoice::Required);
@@ -171,14 +171,14 @@ pub fn options() -> ChatRequest {
     request
 }
 
-pub fn streamed() -> ChatRequest {
+pub(crate) fn streamed() -> ChatRequest {
     let mut request = request(vec![Message::user("hi")]);
     request.events = EventSink::new(|_| {});
     request.options.thinking = Some(Thinking::Budget(4000));
     request
 }
 
-pub fn provider_switch() -> ChatRequest {
+pub(crate) fn provider_switch() -> ChatRequest {
     let origin = Origin { provider: "anthropic".into(), model: "claude-sonnet-4-5".into() };
     let block = |data: serde_json::Value| Replay {
         format: "anthropic".into(),
@@ -211,7 +211,7 @@ pub fn provider_switch() -> ChatRequest {
     request
 }
 
-pub fn broken_args() -> ChatRequest {
+pub(crate) fn broken_args() -> ChatRequest {
     let mut request = request(vec![
         Message::user("x"),
         calls("", vec![call("c1", "get_weather", r#"{"city":"Os"#), call("c2", "get_weather", "[1]")]),
@@ -223,7 +223,7 @@ pub fn broken_args() -> ChatRequest {
     request
 }
 
-pub fn mapped_ids() -> ChatRequest {
+pub(crate) fn mapped_ids() -> ChatRequest {
     let vllm = "chatcmpl-tool-0123456789abcdef0123456789abcdef";
     let ids = ["", "", "get_weather", "get_weather", vllm, "с1", "functions.get_weather:0"];
     let mut messages = vec![Message::user("x")];
@@ -234,7 +234,7 @@ pub fn mapped_ids() -> ChatRequest {
     request(messages)
 }
 
-pub fn media_in_results() -> ChatRequest {
+pub(crate) fn media_in_results() -> ChatRequest {
     let shot = Content::Parts(vec![
         Part::Text("The screen: ".into()),
         Part::Image(Media::bytes("image/png", PNG).named("screen.png")),
@@ -252,7 +252,7 @@ pub fn media_in_results() -> ChatRequest {
 }
 
 /// A turn with reasoning and with what a provider put beside it, made by this very model.
-pub fn own_reasoning(origin: Origin) -> ChatRequest {
+pub(crate) fn own_reasoning(origin: Origin) -> ChatRequest {
     let data = json!({
         "reasoning_details": [{"type": "reasoning.encrypted", "data": "XX", "index": 0}],
         "extra_content": {"google": {"thought_signature": "bWVzc2FnZQ=="}},

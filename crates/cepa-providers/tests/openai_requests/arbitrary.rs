@@ -11,7 +11,7 @@ use cepa_providers::{
 use proptest::prelude::*;
 
 /// The dialect of any endpoint.
-pub fn dialect() -> impl Strategy<Value = OpenAiChat> {
+pub(crate) fn dialect() -> impl Strategy<Value = OpenAiChat> {
     (prop::sample::select(ENDPOINTS), any::<bool>()).prop_map(|(endpoint, empty)| {
         let mut quirks = (endpoint.quirks)();
         if empty {
@@ -124,7 +124,7 @@ fn result() -> impl Strategy<Value = ToolMessage> {
 }
 
 /// Messages in any order: results without calls, calls without results, everything twice.
-pub fn history() -> impl Strategy<Value = Vec<Message>> {
+pub(crate) fn history() -> impl Strategy<Value = Vec<Message>> {
     let message = prop_oneof![
         1 => system(),
         3 => user(),
@@ -135,7 +135,7 @@ pub fn history() -> impl Strategy<Value = Vec<Message>> {
 }
 
 /// A conversation in the steps in which it is sent: what is new before each model call.
-pub fn turns() -> impl Strategy<Value = Vec<Vec<Message>>> {
+pub(crate) fn turns() -> impl Strategy<Value = Vec<Vec<Message>>> {
     let batch = (assistant(1..4), prop::collection::vec(result(), 3)).prop_map(|(message, results)| {
         let answers: Vec<Message> = message
             .tool_calls

@@ -5,10 +5,14 @@ mod rules;
 
 use std::collections::BTreeMap;
 
-use cepa_core::{ChatRequest, History, Message, RawJson, Role, pairing};
+use cepa_core::{ChatRequest, ErrorKind, History, Message, Origin, RawJson, Role, pairing};
 use cepa_providers::wire::{
     Dialect,
-    openai_chat::{OpenAiChat, SystemPlace},
+    openai_chat::{OpenAiChat, Quirks, SystemPlace},
+};
+use cepa_testkit::{
+    arbitrary as arbitrary_kit,
+    validate::{self, openai_chat::Endpoint},
 };
 use proptest::prelude::*;
 
@@ -57,6 +61,21 @@ proptest! {
         prop_assert_eq!(body(&dialect, &healed).ok(), first);
     }
 
+    // W1: a window over the same entries is encoded as if nothing had been kept beside them.
+    #[test]
+    fn what_is_kept_beside_messages_is_right_in_every_window(
+        dialect in arbitrary::dialect(),
+        messages in arbitrary::history(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let whole = History::from(messages.clone());
+        let _ = encode(&dialect, &ChatRequest::new(whole.clone()));
+        let start = cut.index(messages.len() + 1);
+        let window: History = whole.iter_from(start).cloned().collect();
+        let fresh = body(&dialect, &messages[start..]).ok();
+        prop_assert_eq!(encode(&dialect, &ChatRequest::new(window)).ok(), fresh);
+    }
+
     // W2: the messages of a request are the beginning of the next one's, byte for byte.
     #[test]
     fn the_next_request_begins_with_the_bytes_of_this_one(
@@ -88,4 +107,32 @@ proptest! {
             before = messages.strip_suffix(']').unwrap().to_owned();
         }
     }
+}
+
+// W1, W3: the same by another judge and over other conversations, with OpenAI itself.
+#[test]
+fn the_testkits_judge_agrees() {
+    let dialect = OpenAiChat::new(Origin { provider: "openai".into(), model: "m".into() }, Quirks::default());
+    // OpenAI itself takes system messages anywhere.
+    let endpoint = Endpoint { system_anywhere: true, ..Endpoint::default() };
+    let property = |messages: &[Message], _: &mut arbitrary_kit::Rng| match body(&dialect, messages) {
+        Ok(body) => {
+            let body = serde_json::from_str(&body).map_err(|error| error.to_string())?;
+            match validate::openai_chat::validate_for(&body, endpoint) {
+                none if none.is_empty() => Ok(()),
+                found => Err(validate::list(&found)),
+            }
+        }
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+        Err(error) => Err(error.to_string()),
+    };
+    for plan in [arbitrary_kit::Plan::VALID, arbitrary_kit::Plan::WILD] {
+        arbitrary_kit::for_all(0..1000, plan, property).unwrap();
+    }
+    // What every wire takes is never refused.
+    let taken = |messages: &[Message], _: &mut arbitrary_kit::Rng| match body(&dialect, messages) {
+        Err(error) if !messages.is_empty() => Err(error.to_string()),
+        _ => Ok(()),
+    };
+    arbitrary_kit::for_all(0..1000, arbitrary_kit::Plan::VALID, taken).unwrap();
 }

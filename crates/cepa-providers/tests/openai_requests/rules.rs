@@ -6,7 +6,7 @@ use cepa_providers::wire::openai_chat::{AfterTools, Quirks, ReplayReasoning, Sys
 use serde_json::Value;
 
 /// The rules that a body breaks.
-pub fn broken(body: &str, quirks: &Quirks) -> Vec<String> {
+pub(crate) fn broken(body: &str, quirks: &Quirks) -> Vec<String> {
     let body: Value = match serde_json::from_str(body) {
         Ok(body) => body,
         Err(error) => return vec![format!("not JSON: {error}")],
