@@ -1,4 +1,5 @@
 //! A process that dies at any commit of a turn, and what the next process finds and does.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that fails panics")]
 
 use std::{
     sync::{

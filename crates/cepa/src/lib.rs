@@ -104,6 +104,10 @@
 pub mod prelude;
 #[cfg(doctest)]
 mod refused;
+/// The programs of the README compile.
+#[cfg(all(doctest, feature = "http", feature = "sqlite", feature = "macros"))]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
 
 #[doc(inline)]
 pub use cepa_agent::*;

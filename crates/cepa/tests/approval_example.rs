@@ -1,4 +1,5 @@
 //! The example of an approval that survives a restart, run as a person runs it: twice, in two processes.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that fails panics")]
 
 use std::{
     io::{Read, Write},
