@@ -185,7 +185,7 @@ impl<M> Windowed<M> {
         match held {
             Some(held) if held == version => Loaded::Unchanged,
             // Counted in messages as in sequence numbers: what the caller holds is the beginning of the view.
-            Some(held) if history.len() as u64 == version.seq && held.seq >= cut.moved_at() as u64 && held.seq > 0 => {
+            Some(held) if history.len() as u64 == version.seq && held.seq >= cut.moved_at() as u64 => {
                 let entries = history.iter_from(held.seq as usize).cloned().collect();
                 Loaded::Added { version, entries }
             }
@@ -255,7 +255,7 @@ impl<M: ChatMemory> ChatMemory for Windowed<M> {
 }
 
 impl<M: TurnStore> TurnStore for Windowed<M> {
-    delegate_turns!();
+    delegate_turns!(self => self.inner);
 
     fn commit<'a>(&'a self, turn: &'a str, token: u64, commit: Commit) -> BoxFuture<'a, Result<(), Error>> {
         self.inner.commit(turn, token, commit)
