@@ -2,6 +2,7 @@
 //! judges of request bodies, generated histories and conformance suites.
 
 pub mod arbitrary;
+pub mod conformance;
 pub mod fault;
 pub mod scripted;
 pub mod validate;

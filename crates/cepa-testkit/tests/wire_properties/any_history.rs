@@ -43,7 +43,7 @@ fn request(messages: &[Message], rng: &mut Rng) -> ChatRequest {
     };
     // A forced tool that is not offered, or that a model cannot be forced to while it thinks, is a caller's fault.
     let forced = matches!(tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
-    let tool_choice = tool_choice.filter(|_| !tools.is_empty() && !(forced && thinking.is_some()));
+    let tool_choice = tool_choice.filter(|_| !(tools.is_empty() || forced && thinking.is_some()));
     ChatRequest {
         system_prompt: rng.chance(40).then(|| "Be brief.".into()),
         tools,
