@@ -1,4 +1,5 @@
 //! Conversations in a file: appends, loads, and what goes wrong with them.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test that fails panics")]
 
 mod common;
 

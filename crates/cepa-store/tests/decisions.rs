@@ -1,4 +1,5 @@
 //! Decisions of people: one wins, the same again is the same, late ones fail.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test that fails panics")]
 
 mod common;
 

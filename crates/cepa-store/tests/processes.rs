@@ -1,5 +1,6 @@
 //! Several processes on one file, some of them killed. The tests run this very program again for a child.
 #![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test that fails panics")]
 
 mod common;
 

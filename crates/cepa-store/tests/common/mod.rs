@@ -1,5 +1,6 @@
 //! What the tests of the store share.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "a test that fails panics")]
 
 use std::{
     path::{Path, PathBuf},
