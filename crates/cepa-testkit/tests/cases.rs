@@ -83,6 +83,11 @@ fn requests() {
 }
 
 #[test]
+fn histories() {
+    run("history", 14);
+}
+
+#[test]
 fn scenarios() {
     run("scenario", 52);
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use cepa_agent::{Bare, ChatMemory, ConversationInfo, InMemory, Loaded, Version, load_whole};
+use cepa_agent::{
+    Bare, ChatMemory, ConversationInfo, Held, InMemory, Loaded, TokenEstimate, Version, Window, Windowed, load_whole,
+};
 use cepa_core::{BoxFuture, Entry, Error};
 use cepa_store::Sqlite;
 use cepa_testkit::conformance::{self, Broken};
@@ -41,6 +43,28 @@ async fn sqlite_in_memory() -> Result<(), Broken> {
 async fn sqlite_opened_again() -> Result<(), Broken> {
     let folder = tempfile::tempdir().expect("a folder");
     conformance::durable(async || Sqlite::open(folder.path().join("case.db")).expect("the file")).await
+}
+
+// M5: a window that is wide enough is not noticed.
+#[tokio::test(flavor = "multi_thread")]
+async fn windowed() -> Result<(), Broken> {
+    let wide = || Window::messages(1_000_000).expect("a window");
+    conformance::turn_store(async || Windowed::new(InMemory::new(), wide())).await
+}
+
+// M8, P3: what is held is never older than what is there.
+#[tokio::test(flavor = "multi_thread")]
+async fn held() -> Result<(), Broken> {
+    conformance::turn_store(async || Held::new(InMemory::new())).await?;
+    // So little that everything is dropped at once.
+    conformance::turn_store(async || Held::new(InMemory::new()).max_bytes(1)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn held_window_over_sqlite() -> Result<(), Broken> {
+    let wide = || Window::tokens(1_000_000_000, TokenEstimate).expect("a window");
+    let database = || Sqlite::open(":memory:").expect("a database");
+    conformance::turn_store(async || Held::new(Windowed::new(database(), wide()))).await
 }
 
 /// A suite that finds nothing is worth nothing: a store that forgets is told so.

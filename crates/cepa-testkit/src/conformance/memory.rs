@@ -30,9 +30,11 @@ fn named(id: &str, text: &str) -> Arc<Entry> {
     Arc::new(Entry::with_id(id, 7, Message::user(text)))
 }
 
-/// A conversation of everything that there can be, each entry with an id and a time.
+/// A conversation of everything that there can be, each entry with an id and a time. The user begins, so that a view,
+/// which begins with the user, can be checked too.
 fn anything(seed: u64) -> Vec<Arc<Entry>> {
-    let messages = history(&mut Rng::new(seed), Plan::WILD);
+    let mut messages = vec![Message::user("first")];
+    messages.extend(history(&mut Rng::new(seed), Plan::WILD));
     let entry = |(n, message)| Arc::new(Entry::with_id(format!("e{seed}-{n}"), 1_000 + n as i64, message));
     messages.into_iter().enumerate().map(entry).collect()
 }

@@ -5,8 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use cepa_agent::{ChatMemory, InMemory};
-use cepa_core::Error;
+use cepa_agent::{ChatMemory, InMemory, Window, Windowed};
+use cepa_core::{Error, Message};
 use cepa_store::Sqlite;
 use serde::Deserialize;
 
@@ -17,8 +17,8 @@ use crate::line::Fail;
 pub(crate) struct StoreWords {
     kind: String,
     over: Option<String>,
-    max_messages: Option<usize>,
-    max_tokens: Option<usize>,
+    max_messages: Option<u64>,
+    max_tokens: Option<u64>,
     tokens: Option<String>,
 }
 
@@ -34,24 +34,51 @@ pub(crate) struct Store {
 impl Store {
     /// Opens it; the inner error is the library's refusal.
     pub(crate) fn open(words: &StoreWords, folder: &Path) -> Result<Result<Self, Error>, Fail> {
-        let kind = if words.kind == "windowed" { words.over.as_deref().unwrap_or("memory") } else { &words.kind };
-        let path = folder.join("case.db");
-        let (base, file): (Arc<dyn ChatMemory>, _) = match kind {
-            "memory" => (Arc::new(InMemory::new()), None),
-            "sqlite" => match Sqlite::open(&path) {
-                Ok(store) => (Arc::new(store), Some(path)),
+        let window = match words.kind.as_str() {
+            "windowed" => match window(words)? {
+                Ok(window) => Some(window),
                 Err(error) => return Ok(Err(error)),
             },
-            kind => return Err(Fail::Crash(format!("the store `{kind}` is not known"))),
+            _ => None,
         };
-        if words.kind != "windowed" {
-            return Ok(Ok(Self { shown: base.clone(), base, file }));
+        let kind = if window.is_some() { words.over.as_deref().unwrap_or("memory") } else { &words.kind };
+        match kind {
+            "memory" => Ok(Ok(Self::over(InMemory::new(), window, None))),
+            "sqlite" => {
+                let path = folder.join("case.db");
+                Ok(Sqlite::open(&path).map(|store| Self::over(store, window, Some(path))))
+            }
+            kind => Err(Fail::Crash(format!("the store `{kind}` is not known"))),
         }
-        Err(Fail::Crash("the store `windowed` is not known".to_owned()))
+    }
+
+    fn over(memory: impl ChatMemory + Clone, window: Option<Window>, file: Option<PathBuf>) -> Self {
+        let base: Arc<dyn ChatMemory> = Arc::new(memory.clone());
+        let shown = match window {
+            Some(window) => Arc::new(Windowed::new(memory, window)),
+            None => base.clone(),
+        };
+        Self { shown, base, file }
     }
 
     /// The database's file.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
+}
+
+fn window(words: &StoreWords) -> Result<Result<Window, Error>, Fail> {
+    match (words.max_messages, words.max_tokens, words.tokens.as_deref()) {
+        (Some(most), None, _) => Ok(Window::messages(most)),
+        (None, Some(most), Some("chars/4")) => Ok(Window::tokens(most, quarter_of_characters)),
+        _ => Err(Fail::Crash("the window has no size that is known".to_owned())),
+    }
+}
+
+/// A token for four characters of content, call names and arguments as JSON.
+fn quarter_of_characters(message: &Message) -> u64 {
+    let text = message.text().chars().count();
+    let calls = message.tool_calls().iter();
+    let calls: usize = calls.map(|call| call.name.chars().count() + call.args.as_str().chars().count()).sum();
+    (text + calls) as u64 / 4
 }
