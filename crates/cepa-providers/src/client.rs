@@ -14,6 +14,7 @@ use cepa_core::{
     AssistantMessage, BoxFuture, ChatEvent, ChatModel, ChatRequest, ChatResponse, Error, EventSink, Origin,
 };
 use http::{HeaderMap, header::CONTENT_TYPE};
+use tokio::time::{Instant, timeout_at};
 
 use crate::{
     http::{HttpClient, HttpRequest, HttpResponse},
@@ -126,10 +127,12 @@ impl<D: Dialect> Client<D> {
 
     async fn read_stream(&self, mut response: HttpResponse, sink: EventSink) -> Result<ChatResponse, Error> {
         let mut reply = ReplyDecoder::new(&self.0.dialect, sink);
+        let mut give_up = None;
         while !reply.is_done() {
             let chunk = if reply.is_whole() {
                 // The reply is there. Whatever happens to the connection now takes nothing away.
-                match tokio::time::timeout(AFTER_REPLY, response.next_chunk()).await {
+                let give_up = *give_up.get_or_insert_with(|| Instant::now() + AFTER_REPLY);
+                match timeout_at(give_up, response.next_chunk()).await {
                     Ok(Ok(chunk)) => chunk,
                     Ok(Err(_)) | Err(_) => None,
                 }

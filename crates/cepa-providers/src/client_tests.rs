@@ -3,7 +3,6 @@
 use std::{
     collections::VecDeque,
     sync::{Mutex, PoisonError},
-    time::Instant,
 };
 
 use cepa_core::{Content, ErrorKind, Message, Tool, ToolOutput, ToolSet, ToolSpec};

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use crate::{
     catalog::{Auth, Endpoint, OPENAI},
     client::{Client, Target},
-    http::{HttpClient, HttpSettings},
+    http::{HttpClient, HttpRequest, HttpSettings},
     retry::RetryPolicy,
     secret::ApiKey,
     wire::openai_chat::{OpenAiChat, Quirks},
@@ -195,6 +195,8 @@ impl OpenAiBuilder {
                 return Err(Error::new(ErrorKind::InvalidConfig, message));
             }
         };
+        // An address that cannot be used is told now and not at the first call.
+        HttpRequest::post(&url, Vec::new())?;
         let mut headers = self.headers;
         let has_own_auth = headers.contains_key(AUTHORIZATION);
         let key = match (self.api_key, endpoint.key_env) {

@@ -84,6 +84,7 @@ fn unusable_settings_are_told_when_the_model_is_built() {
     let kind = |builder: OpenAiBuilder| build(builder, &[]).unwrap_err().kind();
     assert_eq!(kind(at("ollama").header("a b", "x")), ErrorKind::InvalidConfig);
     assert_eq!(kind(at("ollama").header("a", "x\ny")), ErrorKind::InvalidConfig);
+    assert_eq!(kind(at("ollama").base_url("localhost:11434/v1")), ErrorKind::InvalidConfig);
     assert_eq!(kind(at("ollama").api_key("")), ErrorKind::Auth);
     assert_eq!(kind(OpenAi::builder(" ").endpoint(Endpoint::named("ollama").unwrap())), ErrorKind::InvalidConfig);
 }

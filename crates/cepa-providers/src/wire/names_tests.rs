@@ -22,8 +22,8 @@ fn a_foreign_name_comes_back_in_replies_and_events() {
     let names = ToolNames::of(&tools).unwrap();
     let wire = wire_name("files.read").into_owned();
 
-    let mut message = AssistantMessage::default();
-    message.tool_calls = vec![ToolCall::new("1", &wire, Args::empty()), ToolCall::new("2", "plain", Args::empty())];
+    let tool_calls = vec![ToolCall::new("1", &wire, Args::empty()), ToolCall::new("2", "plain", Args::empty())];
+    let mut message = AssistantMessage { tool_calls, ..AssistantMessage::default() };
     names.restore(&mut message);
     assert_eq!(message.tool_calls.iter().map(|call| &*call.name).collect::<Vec<_>>(), ["files.read", "plain"]);
 

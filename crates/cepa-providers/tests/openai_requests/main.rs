@@ -1,5 +1,7 @@
 //! Any conversation, whole or damaged, becomes a request that the API takes, and the next one begins with its bytes.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
 mod arbitrary;
 mod rules;
 

@@ -179,3 +179,7 @@ impl<'a, 'p> Writer<'a, 'p> {
         Ok(self.pieces.tail())
     }
 }
+
+#[cfg(test)]
+#[path = "encode_tests.rs"]
+mod tests;

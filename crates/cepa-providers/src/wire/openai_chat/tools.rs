@@ -54,26 +54,21 @@ fn one(out: &mut Vec<u8>, tool: &Tool) -> Result<(), Error> {
 /// The schema as it is, with the `type` and the `properties` that OpenAI wants in every schema of arguments. Its own text
 /// is kept: an order of members that changes would cost the prompt cache.
 fn parameters(tool: &str, schema: &RawJson) -> Result<String, Error> {
-    let invalid = |what: &str| {
-        let message = format!("the schema of tool `{tool}` {what}: arguments are always a JSON object");
-        Error::new(ErrorKind::InvalidTool, message)
-    };
-    let members: Extra = schema.read().map_err(|error| invalid(&format!("is not JSON ({error})")))?;
+    let invalid = |what: &str| Error::new(ErrorKind::InvalidTool, format!("the schema of tool `{tool}` {what}"));
+    let members: Extra = schema.read().map_err(|error| invalid(&format!("is no JSON object: {error}")))?;
     let mut added = String::new();
-    match members.get("type").map(RawJson::as_str) {
-        Some(r#""object""#) => {}
-        None => added.push_str(r#""type":"object","#),
-        Some(_) => return Err(invalid("is not of type `object`")),
+    // A type that there is, is `object`: the set of tools takes no other.
+    if !members.contains_key("type") {
+        added.push_str(r#""type":"object","#);
     }
     match members.get("properties") {
         Some(properties) if properties.is_object() => {}
         Some(_) => return Err(invalid("has `properties` that are no object")),
         None => added.push_str(r#""properties":{},"#),
     }
-    let text = schema.as_str().trim_start();
-    let inside = text.strip_prefix('{').unwrap_or(text);
     if members.is_empty() {
         return Ok(NO_PARAMETERS.to_owned());
     }
-    Ok(format!("{{{added}{inside}"))
+    let text = schema.as_str();
+    Ok(format!("{{{added}{}", text.strip_prefix('{').unwrap_or(text)))
 }
