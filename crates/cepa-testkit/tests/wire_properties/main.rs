@@ -4,4 +4,5 @@
 
 mod any_history;
 mod provider_switch;
+mod windows;
 mod wires;
