@@ -27,6 +27,7 @@ use crate::{
     paused::PausedState,
     result::{TurnError, TurnResult},
     run,
+    stop_filter::StopFilter,
     store::TurnStore,
     stream::TurnStream,
     texts::Texts,
@@ -277,7 +278,7 @@ impl AgentBuilder {
             Ok(builder) => builder,
             Err(kernel) => kernel.to_builder(),
         };
-        builder = builder.tool_filter(BodyFilter { texts: texts.clone() });
+        builder = builder.tool_filter(BodyFilter { texts: texts.clone() }).chat_filter(StopFilter);
         if has_memory {
             builder = builder.chat_filter(MemoryFilter::new(store.clone() as Arc<dyn ChatMemory>));
         }

@@ -256,7 +256,8 @@ pub(crate) struct Held {
     conversation: String,
     token: u64,
     left: bool,
-    _queue: tokio::sync::OwnedMutexGuard<()>,
+    /// The place in this process's queue; always there until the conversation is given back.
+    queue: Option<tokio::sync::OwnedMutexGuard<()>>,
 }
 
 impl Held {
@@ -270,7 +271,7 @@ impl Held {
             match core.store.lease(conversation, &core.holder, now, now + lease_ms).await {
                 Ok(lease) => {
                     let (agent, conversation) = (agent.clone(), conversation.to_owned());
-                    return Ok(Self { agent, conversation, token: lease.token, left: false, _queue: queue });
+                    return Ok(Self { agent, conversation, token: lease.token, left: false, queue: Some(queue) });
                 }
                 Err(error) if error.kind() == ErrorKind::Busy && tokio::time::Instant::now() < until => {
                     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -294,11 +295,18 @@ impl Drop for Held {
         if self.left {
             return;
         }
-        // The future of a turn was dropped. Outside a runtime the lease runs out by itself.
+        // The future of a turn was dropped, perhaps with a write under way. Giving the conversation back is a write
+        // too, and writes keep their order: whoever comes next in this process waits until all of them are done.
+        // Outside a runtime the lease runs out by itself.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (store, conversation, token) =
                 (self.agent.core.store.clone(), std::mem::take(&mut self.conversation), self.token);
-            runtime.spawn(async move { store.release(&conversation, token).await });
+            let queue = self.queue.take();
+            runtime.spawn(async move {
+                let released = store.release(&conversation, token).await;
+                drop(queue);
+                released
+            });
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     turn::{CancelReason, Did, ModelCall, PlannedCall, Ruling, Todo, Turn},
 };
 
-/// How long a tool that was told to stop may take to come to an end by itself.
+/// How long a tool, or a filter around the model, that was told to stop may take to come to an end by itself.
 const STOP_GRACE: Duration = Duration::from_millis(250);
 
 /// What the loop needs from outside.
@@ -28,6 +28,8 @@ pub(crate) trait Host: Sync {
     fn call_model(&self, turn: &Turn, call: ModelCall) -> impl Future<Output = Result<ChatResponse, Error>> + Send;
     /// The text of the reply that is being written.
     fn partial_text(&self) -> Option<String>;
+    /// Whether the model call is writing what the model said: then it must not be dropped.
+    fn is_storing(&self) -> bool;
     /// Decides on the calls of a batch, once each.
     fn decide(&self, turn: &Turn, calls: Vec<ToolCall>) -> impl Future<Output = Vec<Ruling>> + Send;
     /// Runs one call through the tool filters; `values` is what it sees.
@@ -80,7 +82,7 @@ pub(crate) async fn advance<H: Host>(turn: &mut Turn, host: &H, cancel: &Cancell
             let replied = tokio::select! {
                 biased;
                 replied = host.call_model(turn, call) => replied,
-                () = cancel.cancelled() => return Ok(Next::Step),
+                () = stopped(host, cancel) => return Ok(Next::Step),
             };
             take_reply(turn, host, replied, cancel).await?;
         }
@@ -98,6 +100,15 @@ pub(crate) async fn advance<H: Host>(turn: &mut Turn, host: &H, cancel: &Cancell
         Todo::Done(_) => return Ok(Next::Stop),
     }
     Ok(Next::Step)
+}
+
+/// Comes back when a cancelled model call has had its time to end by itself, and is not in the middle of a write.
+async fn stopped<H: Host>(host: &H, cancel: &CancellationToken) {
+    cancel.cancelled().await;
+    tokio::time::sleep(STOP_GRACE).await;
+    while host.is_storing() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 async fn step<H: Host>(turn: &mut Turn, host: &H, what: Did) -> Result<(), Error> {

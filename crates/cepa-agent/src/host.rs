@@ -51,6 +51,7 @@ pub(crate) struct KernelHost {
     offered: Mutex<Option<ToolSet>>,
     written: Arc<Mutex<ChatEvents>>,
     new_pauses: AtomicBool,
+    storing: Arc<AtomicBool>,
 }
 
 impl KernelHost {
@@ -68,6 +69,7 @@ impl KernelHost {
             offered: Mutex::default(),
             written: Arc::default(),
             new_pauses: AtomicBool::new(false),
+            storing: Arc::default(),
         }
     }
 
@@ -248,7 +250,12 @@ impl Host for KernelHost {
         let first = turn.data().replies == 0;
         let mut options = self.options.clone();
         options.continue_pause = call.continue_pause;
-        let stage = TurnCall { reply_id: call.reply_id, opens: call.opens, stored: AtomicU32::new(0) };
+        let stage = TurnCall {
+            reply_id: call.reply_id,
+            opens: call.opens,
+            stored: AtomicU32::new(0),
+            storing: self.storing.clone(),
+        };
         let context = self.context(turn.data().values.clone()).with_extension(stage);
         let request = ChatRequest {
             messages: call.messages,
@@ -268,6 +275,10 @@ impl Host for KernelHost {
     fn partial_text(&self) -> Option<String> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         Some(written.text().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    fn is_storing(&self) -> bool {
+        self.storing.load(Ordering::Acquire)
     }
 
     async fn decide(&self, turn: &Turn, calls: Vec<ToolCall>) -> Vec<Ruling> {

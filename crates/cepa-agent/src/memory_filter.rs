@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU32, Ordering},
+    atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
 use cepa_core::{
@@ -26,6 +26,29 @@ pub(crate) struct TurnCall {
     pub(crate) opens: bool,
     /// How many replies were stored for this call: an outer filter may run the inside again.
     pub(crate) stored: AtomicU32,
+    /// Set while a write is under way: the call must not be dropped then.
+    pub(crate) storing: Arc<AtomicBool>,
+}
+
+/// Holds the mark of a write under way.
+struct Storing<'a>(Option<&'a AtomicBool>);
+
+impl<'a> Storing<'a> {
+    fn begin(call: Option<&'a TurnCall>) -> Self {
+        let mark = call.map(|call| &*call.storing);
+        if let Some(mark) = mark {
+            mark.store(true, Ordering::Release);
+        }
+        Self(mark)
+    }
+}
+
+impl Drop for Storing<'_> {
+    fn drop(&mut self) {
+        if let Some(mark) = self.0 {
+            mark.store(false, Ordering::Release);
+        }
+    }
 }
 
 /// Keeps conversations by the id in the request's context; without one, requests pass through.
@@ -65,7 +88,9 @@ impl<M: ChatMemory + ?Sized> MemoryFilter<M> {
             .map_or_else(|| delta.iter().any(|entry| entry.message.role() != Role::Tool), |call| call.opens);
         let (mut version, mut history) = load_whole(&*self.0, &id).await?;
         if !opens && !delta.is_empty() {
+            let storing = Storing::begin(call.as_deref());
             self.append_facts(&id, version, &delta).await?;
+            drop(storing);
             (version, history) = load_whole(&*self.0, &id).await?;
         }
         let mut new = Vec::new();
@@ -76,6 +101,7 @@ impl<M: ChatMemory + ?Sized> MemoryFilter<M> {
         }
         request.messages = history;
         let response = next.run(request).await?;
+        let _storing = Storing::begin(call.as_deref());
         new.push(Arc::new(reply_entry(call.as_deref(), &response)));
         self.0.append(&id, version, new).await?;
         Ok(response)

@@ -307,7 +307,8 @@ impl Batch {
     }
 }
 
-pub(super) fn rejected(texts: &Texts, reason: Option<&str>) -> String {
+/// What the model is told of a call that somebody refused.
+pub(crate) fn rejected(texts: &Texts, reason: Option<&str>) -> String {
     match reason.filter(|reason| !reason.trim().is_empty()) {
         Some(reason) => fill(&texts.rejected_because, &[("reason", reason)]),
         None => texts.rejected.clone(),

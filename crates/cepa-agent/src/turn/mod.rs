@@ -11,6 +11,8 @@ mod rig;
 #[cfg(test)]
 mod turn_events_tests;
 #[cfg(test)]
+mod turn_pauses_tests;
+#[cfg(test)]
 mod turn_tests;
 
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use std::sync::Arc;
 use cepa_core::{AssistantMessage, Entry, FinishReason, History, Message, RawJson, ToolCall, ToolFlags, Usage};
 
 pub use batch::PlannedCall;
+pub(crate) use batch::rejected;
 pub use data::{OnExhausted, Siblings, TurnData, TurnSettings};
 pub use restore::Restored;
 
