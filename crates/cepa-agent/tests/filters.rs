@@ -118,11 +118,10 @@ async fn somebody_is_asked_on_the_spot() {
     // F10: `approval`; a refusal becomes a rejected result and the body does not run.
     assert_eq!(run(Approval::asking(|_| async { true }), "ok").await.unwrap().0, ToolStatus::Ok);
     let (status, text, wrote) = run(Approval::asking(|_| async { false }), "ok").await.unwrap();
-    assert_eq!((status, text.as_str(), wrote), (
-        ToolStatus::Rejected,
-        "Rejected: this call was not allowed and did not run.",
-        false
-    ));
+    assert_eq!(
+        (status, text.as_str(), wrote),
+        (ToolStatus::Rejected, "Rejected: this call was not allowed and did not run.", false)
+    );
     let because = |_| async { Answer::Refuse { reason: Some("too risky".into()) } };
     assert!(run(Approval::asking(because), "ok").await.unwrap().1.ends_with("Reason: too risky"));
     // Only some tools; one that is not asked about is not shown.
@@ -320,7 +319,11 @@ async fn each_filter_does_the_same_streamed_and_not() {
     let mounts: Vec<(&str, Mount, &str)> = vec![
         ("none", Box::new(|agent| agent), "Cancelled"),
         ("logging", Box::new(|agent| agent.chat_filter(Logging::new()).tool_filter(Logging::new())), "Cancelled"),
-        ("errors", Box::new(|agent| agent.tool_filter(Errors::new())), "c2 work Object({\"do\":\"fail\"}) error no such"),
+        (
+            "errors",
+            Box::new(|agent| agent.tool_filter(Errors::new())),
+            "c2 work Object({\"do\":\"fail\"}) error no such",
+        ),
         ("timeout of tools", Box::new(move |agent| agent.tool_filter(limit())), "error Timed out after 5s"),
         ("timeout of chats", Box::new(move |agent| agent.chat_filter(limit()).tool_filter(limit())), "It is done."),
         (

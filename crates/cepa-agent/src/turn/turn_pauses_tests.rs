@@ -1,16 +1,15 @@
 //! Verdicts, pauses and decisions of the turn, by hand-fed events.
 
-use cepa_core::{AssistantMessage, FinishReason, Message, ToolFailure, ToolStatus, pairing};
-use serde_json::json;
+use cepa_core::{Message, ToolFailure};
 
 use super::{
-    CancelReason, Did, OnExhausted, RulingOutcome, Siblings, Todo, TurnSettings,
-    rig::{Rig, calling, failure, ok, ruling, saying, writing},
+    CancelReason, Did, RulingOutcome, Siblings, Todo, TurnSettings,
+    rig::{Rig, failure, ok, ruling},
 };
 use crate::{
     ids,
     pause::{Decision, PauseKind, PauseState},
-    store::{CallChange, CallState, TurnState, VerdictKind},
+    store::{TurnState, VerdictKind},
     texts::Texts,
 };
 
