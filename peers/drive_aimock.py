@@ -98,7 +98,7 @@ def drive(cepa: Cepa, requests) -> None:
 
 def killed_in_a_call(cepa: Cepa) -> None:
     cepa.run("sleep long", "killed", expect=PAUSED)
-    pause = cepa.only_pause("shell")
+    pause = cepa.only_pause("run_shell")
     ran = cepa.root / "ran.txt"
     process = cepa.start("approve", pause["pause_id"], *cepa.model, "--root", str(cepa.root), "--db", str(cepa.db))
     try:
@@ -113,7 +113,7 @@ def killed_in_a_call(cepa: Cepa) -> None:
         end_sleepers(cepa.root)
     cepa.decide("approve", pause["pause_id"], expect=PAUSED)
     same("runs of the command", ran.read_text(encoding="utf-8"), "once\n")
-    unknown = cepa.only_pause("shell")
+    unknown = cepa.only_pause("run_shell")
     same("kind of the pause", unknown.get("kind"), "unknown")
     holds("answer", cepa.decide("reply", unknown["pause_id"], "nobody knows"), "I cannot say")
     same("runs of the command", ran.read_text(encoding="utf-8"), "once\n")

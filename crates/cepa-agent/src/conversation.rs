@@ -266,6 +266,7 @@ impl Held {
         let queue = queue::enter(&core.queue, conversation).await;
         let until = tokio::time::Instant::now() + core.lease_wait;
         let lease_ms = run::lease_ms(core);
+        let mut told = false;
         loop {
             let now = now_ms();
             match core.store.lease(conversation, &core.holder, now, now + lease_ms).await {
@@ -274,6 +275,10 @@ impl Held {
                     return Ok(Self { agent, conversation, token: lease.token, left: false, queue: Some(queue) });
                 }
                 Err(error) if error.kind() == ErrorKind::Busy && tokio::time::Instant::now() < until => {
+                    // A wait of seconds looks like a fault to whoever does not know of it.
+                    if !std::mem::replace(&mut told, true) {
+                        tracing::warn!(conversation, "another process works on this conversation; waiting for it");
+                    }
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
                 Err(error) => return Err(error),

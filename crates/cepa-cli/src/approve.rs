@@ -44,7 +44,7 @@ fn understand(line: &str) -> Said<'_> {
         "r" | "reject" | "n" | "no" => Said::Reject(rest),
         "l" | "reply" => Said::Reply(rest),
         "v" | "view" if rest.is_empty() => Said::View,
-        "lat" | "later" if rest.is_empty() => Said::Later,
+        "d" | "later" if rest.is_empty() => Said::Later,
         _ => Said::Unclear,
     }
 }

@@ -119,14 +119,14 @@ async fn counts(store: &dyn TurnStore) -> Result<String, Error> {
 /// Whether the provider knows the key and the model: it is asked for its list of models, which costs nothing.
 async fn check_model(model: &Chosen, report: &mut Report) -> Result<(), Problem> {
     if model.is_offline() {
-        return report.note("model", &model.line());
+        return report.note("model", &format!("{} ({})", model.name(), model.why));
     }
-    let line = model.line();
+    let line = format!("{} ({})", model.name(), model.why);
     let Some(list) = &model.list else { return report.note("model", &format!("{line}; it cannot be checked")) };
     match listed(list).await {
         Ok(names) => {
             let name = model.model.origin().model.to_string();
-            match names.iter().any(|listed| *listed == name) {
+            match names.contains(&name) {
                 true => report.ok("model", &format!("{line}; the server answers and lists it")),
                 false => report.note("model", &format!("{line}; the server answers, but does not list this model")),
             }

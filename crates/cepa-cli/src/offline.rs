@@ -5,7 +5,6 @@ use cepa::{
     Args, AssistantMessage, BoxFuture, ChatEvent, ChatModel, ChatRequest, ChatResponse, Content, Error, FinishReason,
     Message, Origin, ToolCall, ToolMessage, ToolStatus,
 };
-use serde_json::{Value, json};
 
 /// Its name, as `--model` takes it.
 pub(crate) const OFFLINE: &str = "offline";
@@ -123,7 +122,7 @@ fn answer(request: &ChatRequest, messages: &[&Message]) -> AssistantMessage {
     }
     let call = |(index, order): (usize, Order)| {
         let id = format!("offline_{}_{index}", messages.len());
-        ToolCall::new(id, order.tool, Args::of(&order.args))
+        ToolCall::new(id, order.tool, order.args())
     };
     AssistantMessage { tool_calls: orders.into_iter().enumerate().map(call).collect(), ..AssistantMessage::default() }
 }
@@ -147,11 +146,21 @@ fn recall(messages: &[&Message]) -> AssistantMessage {
     says(format!("You said:\n{}", said.join("\n")))
 }
 
-/// One thing to do.
+/// One thing to do: a tool and its arguments, in the order in which a person reads them.
 #[derive(Debug, PartialEq)]
 struct Order {
     tool: &'static str,
-    args: Value,
+    args: Vec<(&'static str, String)>,
+}
+
+impl Order {
+    fn args(&self) -> Args {
+        let members = self.args.iter().map(|(name, value)| {
+            // A string is always JSON.
+            format!("\"{name}\": {}", serde_json::to_string(value).unwrap_or_default())
+        });
+        Args::decode(&format!("{{{}}}", members.collect::<Vec<_>>().join(", ")))
+    }
 }
 
 /// The orders in a message: one, or several with semicolons between. A part that is no order makes it a message.
@@ -170,33 +179,35 @@ fn orders(said: &str) -> Vec<Order> {
 fn order(said: &str) -> Option<Order> {
     let said = said.trim();
     let plain = said.trim_end_matches(['.', '!', '?']).trim_end();
-    let make = |tool, args| Some(Order { tool, args });
+    let make = |tool, args: &[(&'static str, &str)]| {
+        Some(Order { tool, args: args.iter().map(|(name, value)| (*name, (*value).to_owned())).collect() })
+    };
     match plain.to_lowercase().as_str() {
-        "list files" | "list the files" | "list" | "ls" => return make("list_files", json!({})),
-        "what time is it" | "what is the time" | "time" | "what day is it" => return make("current_time", json!({})),
+        "list files" | "list the files" | "list" | "ls" => return make("list_files", &[]),
+        "what time is it" | "what is the time" | "time" | "what day is it" => return make("current_time", &[]),
         _ => {}
     }
     if let Some(path) = after(plain, &["list files in ", "list the files in ", "list "]) {
-        return make("list_files", json!({ "path": name(path) }));
+        return make("list_files", &[("path", name(path))]);
     }
     if let Some(command) = after(said, &["run ", "execute "]) {
-        return make("run_shell", json!({ "command": command }));
+        return make("run_shell", &[("command", command)]);
     }
     if let Some(rest) = after(said, &["write "]) {
         let (content, path) = last_split(rest, &[" to the file ", " into the file ", " to ", " into "])?;
-        return make("write_file", json!({ "path": name(path), "content": unquoted(content) }));
+        return make("write_file", &[("path", name(path)), ("content", unquoted(content))]);
     }
     if let Some(rest) = after(said, &["replace "]) {
         let (change, path) = last_split(rest, &[" in the file ", " in "])?;
         let (old, new) = change.split_once(" with ")?;
-        let args = json!({ "path": name(path), "old_text": unquoted(old), "new_text": unquoted(new) });
+        let args = &[("path", name(path)), ("old_text", unquoted(old)), ("new_text", unquoted(new))];
         return make("edit_file", args);
     }
     if let Some(pattern) = after(plain, &["search for ", "find ", "grep "]) {
-        return make("search_files", json!({ "pattern": unquoted(pattern) }));
+        return make("search_files", &[("pattern", unquoted(pattern))]);
     }
     if let Some(path) = after(plain, &["read the file ", "read ", "show ", "cat "]) {
-        return make("read_file", json!({ "path": name(path) }));
+        return make("read_file", &[("path", name(path))]);
     }
     None
 }

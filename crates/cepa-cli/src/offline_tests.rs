@@ -2,6 +2,7 @@
 
 use cepa::{ChatRequest, Tool, ToolSet, ToolSpec};
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use super::*;
 

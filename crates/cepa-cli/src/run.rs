@@ -129,7 +129,7 @@ async fn say_model(session: &mut Session) -> Result<(), Error> {
 pub(crate) fn say_end(result: &TurnResult) {
     for pause in &result.pending {
         stderr::note(&format!("waits for a decision: {}", shown::summary(pause)));
-        stderr::note(&format!("  cepa approve {0}   (or reject, edit, reply)", pause.id));
+        stderr::note(&format!("decide with: cepa approve {}   (or reject, edit, reply)", pause.id));
     }
     if let Some(line) = ended_early(result) {
         stderr::note(line);

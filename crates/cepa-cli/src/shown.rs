@@ -66,12 +66,12 @@ fn headline(pause: &Pause) -> &'static str {
 /// What may be answered.
 pub(crate) fn choices(pause: &Pause) -> &'static str {
     match pause.kind {
-        PauseKind::Approval => "[a]pprove  [e]dit  [r]eject  rep[l]y  [v]iew all  decide [lat]er",
+        PauseKind::Approval => "[a]pprove  [e]dit  [r]eject  rep[l]y  [v]iew all  [d]ecide later",
         PauseKind::Unknown => {
-            "[a] run it again  [e]dit and run  [r] leave it unknown  rep[l]y what happened  [v]iew  [lat]er"
+            "[a] run it again  [e]dit and run  [r] leave it unknown  rep[l]y what happened  [v]iew  [d]ecide later"
         }
         PauseKind::Environment => {
-            "[a] try again  [e]dit and try  [r] tell the model it failed  rep[l]y  [v]iew all  [lat]er"
+            "[a] try again  [e]dit and try  [r] tell the model it failed  rep[l]y  [v]iew all  [d]ecide later"
         }
     }
 }

@@ -1,0 +1,185 @@
+//! Decisions from another process: each kind, once and again, after a crash, and from another folder.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::process::Stdio;
+
+use common::{Home, finished, wait_for};
+use serde_json::{Value, json};
+
+#[test]
+fn an_approved_call_runs_once_however_often_it_is_approved() {
+    let home = Home::new();
+    let ran = home.say("write hello to notes.txt");
+    assert_eq!(ran.ends(3), "");
+    assert!(ran.err.contains("cepa approve"), "{ran:?}");
+    assert!(!home.file("notes.txt").exists());
+    let pause = home.only_pause("write_file");
+    let answer = home.cepa(&["approve", &pause]).ends(0).to_owned();
+    assert_eq!(answer, "write_file says:\ncreated notes.txt (5 bytes)\n");
+    assert_eq!(home.text("notes.txt"), "hello");
+    assert!(home.pending().is_empty());
+    // H4: the same again tells the same and runs nothing.
+    std::fs::remove_file(home.file("notes.txt")).unwrap();
+    assert_eq!(home.cepa(&["approve", &pause]).ends(0), answer);
+    assert!(!home.file("notes.txt").exists());
+    home.cepa(&["reject", &pause]).fails_with(1, "already decided");
+}
+
+#[test]
+fn a_list_of_waiting_calls_says_all_that_a_script_needs() {
+    let home = Home::new();
+    home.say("write hello to notes.txt").ends(3);
+    let pending = home.pending();
+    let pause = pending[0].as_object().unwrap();
+    let members: Vec<&str> = pause.keys().map(String::as_str).collect();
+    assert_eq!(members, ["args", "conversation", "created", "expires", "kind", "pause_id", "reason", "tool"]);
+    assert_eq!((&pause["kind"], &pause["conversation"]), (&json!("approval"), &json!("talk")));
+    assert_eq!(pause["args"], json!({"path": "notes.txt", "content": "hello"}));
+    let shown = home.cepa(&["pending"]);
+    assert!(shown.ends(0).contains("write_file {\"path\": \"notes.txt\", \"content\": \"hello\"}"), "{shown:?}");
+}
+
+#[test]
+fn rejected_edited_and_answered_calls() {
+    let home = Home::new();
+    home.say("write hello to notes.txt").ends(3);
+    let ran = home.cepa(&["reject", &home.only_pause("write_file"), "not", "on a Sunday"]);
+    assert!(ran.ends(0).contains("did not run") && ran.out.contains("not on a Sunday"), "{ran:?}");
+    assert!(!home.file("notes.txt").exists());
+
+    home.say("write hello to notes.txt").ends(3);
+    let pause = home.only_pause("write_file");
+    home.cepa(&["edit", &pause, "{\"path\": 3}"]).fails_with(1, "cannot run");
+    home.cepa(&["edit", &pause, "good day"]).fails_with(1, "not valid JSON");
+    home.cepa(&["edit", &pause, r#"{"path": "other.txt", "content": "good day"}"#]).ends(0);
+    assert_eq!(home.text("other.txt"), "good day");
+    assert!(!home.file("notes.txt").exists());
+
+    home.say("run date").ends(3);
+    let ran = home.fed(&["reply", &home.only_pause("run_shell"), "-"], b"it is noon\n");
+    assert_eq!(ran.ends(0), "run_shell says:\nit is noon\n");
+    home.cepa(&["approve", "t0.0.0"]).fails_with(1, "see `cepa pending`");
+}
+
+#[test]
+fn a_turn_goes_on_when_all_its_calls_are_decided() {
+    let home = Home::new();
+    home.say("write a to a.txt; write b to b.txt").ends(3);
+    let pending = home.pending();
+    let id = |n: usize| pending[n]["pause_id"].as_str().unwrap().to_owned();
+    let ran = home.cepa(&["approve", &id(1)]);
+    assert_eq!(ran.ends(3), "");
+    assert!(!home.file("b.txt").exists());
+    home.cepa(&["reject", &id(0)]).ends(0);
+    assert_eq!(home.text("b.txt"), "b");
+    assert!(!home.file("a.txt").exists());
+}
+
+#[test]
+fn a_call_runs_in_the_folder_where_it_was_shown() {
+    let home = Home::new();
+    home.say("write hello to notes.txt").ends(3);
+    let pause = home.only_pause("write_file");
+    let elsewhere = home.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let mut command = home.command(&["approve", &pause, "--root", "."]);
+    finished(command.current_dir(&elsewhere).output().unwrap()).fails_with(2, "shown for the folder");
+    let mut command = home.command(&["approve", &pause]);
+    finished(command.current_dir(&elsewhere).output().unwrap()).ends(0);
+    assert_eq!(home.text("notes.txt"), "hello");
+    assert!(!elsewhere.join("notes.txt").exists());
+}
+
+#[test]
+fn the_model_goes_on_that_began() {
+    let home = Home::new();
+    home.say("write hello to notes.txt").ends(3);
+    let pause = home.only_pause("write_file");
+    // A key alone would choose another one, and send it all there.
+    let mut command = home.bare(&["approve", &pause, "--db"]);
+    let ran = finished(command.arg(home.db()).env("OPENAI_API_KEY", "sk-1234567890").output().unwrap());
+    assert!(ran.ends(0).contains("created notes.txt"), "{ran:?}");
+    assert!(ran.err.contains("offline (as the turn began)"), "{ran:?}");
+}
+
+#[test]
+fn a_new_message_cancels_what_waits() {
+    let home = Home::new();
+    home.say("write hello to notes.txt").ends(3);
+    let pause = home.only_pause("write_file");
+    home.say("hello").ends(0);
+    assert!(home.pending().is_empty());
+    home.cepa(&["approve", &pause]).fails_with(1, "cancelled");
+    assert!(!home.file("notes.txt").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_cancels_the_turn_and_keeps_the_conversation() {
+    let home = Home::new();
+    home.say("run touch began; sleep 60; touch ended").ends(3);
+    let child = home.command(&["approve", &home.only_pause("run_shell"), "--json"]).spawn().unwrap();
+    wait_for(&home.file("began"));
+    common::interrupt(&child);
+    let ran = finished(child.wait_with_output().unwrap());
+    ran.ends(130);
+    assert_eq!(ran.lines().last().unwrap()["status"], "cancelled");
+    assert!(!home.file("ended").exists());
+    // The history is whole: the next turn finds it.
+    assert!(home.say("what did I say").ends(0).contains("run touch began"));
+}
+
+// D2: a call that started and whose end nobody saw is not run again, and nobody claims to know.
+#[cfg(unix)]
+#[test]
+fn a_process_killed_in_a_call_leaves_a_question() {
+    let home = Home::new();
+    home.say("run echo $$ >> ran.txt; sleep 60").ends(3);
+    let pause = home.only_pause("run_shell");
+    let mut child = home.command(&["approve", &pause]).spawn().unwrap();
+    wait_for(&home.file("ran.txt"));
+    while home.text("ran.txt").is_empty() {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    end_group(&home.text("ran.txt"));
+
+    // The dead process's claim runs out first; that we wait is said.
+    let ran = home.cepa(&["approve", &pause]);
+    ran.ends(3);
+    assert!(ran.err.contains("another process"), "{ran:?}");
+    assert_eq!(home.text("ran.txt").lines().count(), 1);
+    let pending = home.pending();
+    assert_eq!((pending.len(), &pending[0]["kind"]), (1, &json!("unknown")));
+    let unknown = pending[0]["pause_id"].as_str().unwrap();
+    assert!(home.cepa(&["reply", unknown, "nobody knows"]).ends(0).contains("nobody knows"));
+    assert_eq!(home.text("ran.txt").lines().count(), 1);
+}
+
+/// Ends what a killed process had started: the group whose leader this is.
+#[cfg(unix)]
+fn end_group(leader: &str) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    let leader = Pid::from_raw(leader.trim().parse().unwrap()).unwrap();
+    kill_process_group(leader, Signal::KILL).unwrap();
+}
+
+#[test]
+fn two_that_approve_at_once_run_it_once() {
+    let home = Home::new();
+    home.say("run echo once >> ran.txt").ends(3);
+    let pause = home.only_pause("run_shell");
+    let start = || home.command(&["approve", &pause]).stdout(Stdio::piped()).spawn().unwrap();
+    let children = [start(), start(), start()];
+    let ran = children.map(|child| finished(child.wait_with_output().unwrap()));
+    for ran in &ran {
+        assert!(ran.ends(0).contains("run_shell says"), "{ran:?}");
+    }
+    assert_eq!(home.text("ran.txt"), "once\n");
+    let history = home.cepa(&["history", "talk", "--json"]).lines();
+    let roles: Vec<&Value> = history.iter().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "assistant"]);
+}
