@@ -13,7 +13,7 @@ use cepa_core::{
 };
 
 use crate::{
-    Bare, InMemory,
+    Bare, Held, InMemory,
     body::BodyFilter,
     conversation::Conversation,
     event::{AgentEvent, Listeners},
@@ -274,20 +274,22 @@ impl AgentBuilder {
         let texts = Arc::new(self.texts);
         let has_memory = store.is_some();
         let store = store.unwrap_or_else(|| Arc::new(InMemory::new()));
+        let queue = store.identity().unwrap_or_else(|| format!("{:p}", Arc::as_ptr(&store)));
+        // Hot conversations stay in memory: what a turn costs does not grow with what was said before.
+        let store: Arc<dyn TurnStore> = Arc::new(Held::new(store));
         let mut builder = match kernel {
             Ok(builder) => builder,
             Err(kernel) => kernel.to_builder(),
         };
         builder = builder.tool_filter(BodyFilter { texts: texts.clone() }).chat_filter(StopFilter);
         if has_memory {
-            builder = builder.chat_filter(MemoryFilter::new(store.clone() as Arc<dyn ChatMemory>));
+            builder = builder.chat_filter(MemoryFilter::of_turns(store.clone()));
         }
         let kernel = builder.build()?;
         if !settings.pausing && gate.is_none() {
             warn_of_sensitive(kernel.list_tools());
         }
         let own = self.own.filter(|id| !id.trim().is_empty());
-        let queue = store.identity().unwrap_or_else(|| format!("{:p}", Arc::as_ptr(&store)));
         let core = Arc::new(Core {
             kernel,
             own: own.or_else(|| has_memory.then(|| ids::new_id("c"))),

@@ -70,11 +70,14 @@ pub enum AgentEvent {
 
 /// Who listens. A listener that panics is logged and never changes a turn.
 #[derive(Clone, Default)]
-pub struct Listeners(Vec<Arc<dyn Fn(&AgentEvent) + Send + Sync>>);
+pub struct Listeners(Vec<Listener>);
+
+/// A function that is told of events.
+type Listener = Arc<dyn Fn(&AgentEvent) + Send + Sync>;
 
 impl Listeners {
     /// Adds a listener.
-    pub fn push(&mut self, listener: Arc<dyn Fn(&AgentEvent) + Send + Sync>) {
+    pub fn push(&mut self, listener: Arc<dyn Fn(&AgentEvent) + Send + Sync + 'static>) {
         self.0.push(listener);
     }
 

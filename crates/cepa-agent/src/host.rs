@@ -250,7 +250,9 @@ impl Host for KernelHost {
         let first = turn.data().replies == 0;
         let mut options = self.options.clone();
         options.continue_pause = call.continue_pause;
+        let fence = self.journal.token().map(|token| (turn.id().to_owned(), token));
         let stage = TurnCall {
+            fence,
             reply_id: call.reply_id,
             opens: call.opens,
             stored: AtomicU32::new(0),

@@ -116,14 +116,24 @@ impl State {
         }
     }
 
-    fn append(&mut self, id: &str, expected: Version, entries: Vec<Arc<Entry>>) -> Result<Version, Error> {
+    /// The version, if entries may be appended at `expected`: it is the present one, or all of them are there already.
+    fn check_version<'a>(
+        &self,
+        id: &str,
+        expected: Version,
+        mut entries: impl Iterator<Item = &'a Arc<Entry>>,
+    ) -> Result<Version, Error> {
         let conversation = self.conversations.get(id);
         let version = conversation.map(Conversation::version).unwrap_or_default();
-        if entries.iter().all(|entry| conversation.is_some_and(|conversation| conversation.has(entry))) {
-            return Ok(version);
-        }
+        let there = entries.all(|entry| conversation.is_some_and(|conversation| conversation.has(entry)));
+        if there || version == expected { Ok(version) } else { Err(rules::version_conflict(id, expected, version)) }
+    }
+
+    fn append(&mut self, id: &str, expected: Version, entries: Vec<Arc<Entry>>) -> Result<Version, Error> {
+        let version = self.check_version(id, expected, entries.iter())?;
         if version != expected {
-            return Err(rules::version_conflict(id, expected, version));
+            // All of them are there.
+            return Ok(version);
         }
         let conversation = self.change(id, ids::now_ms());
         conversation.extend(entries);
@@ -153,6 +163,10 @@ impl State {
 
     fn commit(&mut self, turn: &str, token: u64, mut commit: Commit) -> Result<(), Error> {
         let messages = std::mem::take(&mut commit.messages);
+        if let Some(expected) = commit.expected {
+            let conversation = self.turns.check_commit(turn, token, &commit)?;
+            self.check_version(&conversation, expected, messages.iter().map(|entry| &entry.0))?;
+        }
         let conversation = self.turns.commit(turn, token, &commit)?;
         if !messages.is_empty() {
             let entries = messages.into_iter().map(|entry| entry.0).collect();

@@ -21,6 +21,8 @@ struct Inside {
     store: Arc<dyn TurnStore>,
     holder: Arc<str>,
     lease_ms: i64,
+    /// The token of a turn that is written as it happens.
+    token: Option<u64>,
     state: tokio::sync::Mutex<State>,
     /// Full results of this turn: an ephemeral turn has no other place for them.
     full: Mutex<HashMap<String, RawJson>>,
@@ -45,8 +47,17 @@ impl Journal {
     }
 
     fn with(store: Arc<dyn TurnStore>, holder: Arc<str>, lease_ms: i64, state: State) -> Self {
+        let token = match &state {
+            State::Written { token } => Some(*token),
+            State::Held(_) => None,
+        };
         let state = tokio::sync::Mutex::new(state);
-        Self(Arc::new(Inside { store, holder, lease_ms, state, full: Mutex::default() }))
+        Self(Arc::new(Inside { token, store, holder, lease_ms, state, full: Mutex::default() }))
+    }
+
+    /// The token under which the turn writes, if it does.
+    pub(crate) fn token(&self) -> Option<u64> {
+        self.0.token
     }
 
     /// Writes a step down, or keeps it.
@@ -111,11 +122,12 @@ impl Journal {
 
 /// One commit that does what two did, one after the other.
 fn merge(into: &mut Commit, next: Commit) {
-    let Commit { turn, calls, pauses, closed_pauses, messages, at } = next;
+    let Commit { turn, calls, pauses, closed_pauses, messages, expected, at } = next;
     into.turn = turn.or(into.turn.take());
     into.calls.extend(calls);
     into.pauses.extend(pauses);
     into.closed_pauses.extend(closed_pauses);
     into.messages.extend(messages);
+    into.expected = into.expected.or(expected);
     into.at = at;
 }

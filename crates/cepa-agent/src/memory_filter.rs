@@ -12,6 +12,7 @@ use cepa_core::{
 use crate::{
     ids,
     memory::{ChatMemory, Version, load_whole},
+    store::{Commit, SharedEntry, TurnStore},
 };
 
 /// The memory filter's place: filters with a smaller order see only what is new, and can keep it from being stored;
@@ -21,6 +22,8 @@ pub const MEMORY_ORDER: i32 = 100;
 /// Which model call of a turn a request is, as the driver tells the memory filter.
 #[derive(Debug)]
 pub(crate) struct TurnCall {
+    /// The turn and its token, where the turn writes: what it says is stored only while it holds the conversation.
+    pub(crate) fence: Option<(String, u64)>,
     pub(crate) reply_id: String,
     /// Whether the new messages open the turn: then they are stored together with the reply.
     pub(crate) opens: bool,
@@ -54,24 +57,56 @@ impl Drop for Storing<'_> {
 /// Keeps conversations by the id in the request's context; without one, requests pass through.
 ///
 /// An agent mounts it by itself; a caller with a loop of his own mounts it on his kernel.
-#[derive(Clone)]
-pub struct MemoryFilter<M: ?Sized>(Arc<M>);
+pub struct MemoryFilter<M: ?Sized> {
+    memory: Arc<M>,
+    /// The same store where it knows turns: appends of a turn go through its token.
+    turns: Option<Arc<dyn TurnStore>>,
+}
+
+impl MemoryFilter<dyn TurnStore> {
+    pub(crate) fn of_turns(store: Arc<dyn TurnStore>) -> Self {
+        Self { memory: store.clone(), turns: Some(store) }
+    }
+}
 
 impl<M: ChatMemory + ?Sized> MemoryFilter<M> {
     /// A filter over this memory.
     pub fn new(memory: Arc<M>) -> Self {
-        Self(memory)
+        Self { memory, turns: None }
+    }
+
+    async fn append(
+        &self,
+        call: Option<&TurnCall>,
+        id: &str,
+        expected: Version,
+        entries: Vec<Arc<Entry>>,
+    ) -> Result<(), Error> {
+        match (call.and_then(|call| call.fence.as_ref()), &self.turns) {
+            (Some((turn, token)), Some(store)) => {
+                let messages = entries.into_iter().map(SharedEntry).collect();
+                let commit = Commit { messages, expected: Some(expected), at: ids::now_ms(), ..Commit::default() };
+                store.commit(turn, *token, commit).await
+            }
+            _ => self.memory.append(id, expected, entries).await.map(drop),
+        }
     }
 
     /// Appends facts that must not wait for a reply. Somebody else's append in between is no conflict for them.
-    async fn append_facts(&self, id: &str, mut version: Version, facts: &[Arc<Entry>]) -> Result<(), Error> {
+    async fn append_facts(
+        &self,
+        call: Option<&TurnCall>,
+        id: &str,
+        mut version: Version,
+        facts: &[Arc<Entry>],
+    ) -> Result<(), Error> {
         const ATTEMPTS: u8 = 4;
         for attempt in 1.. {
-            match self.0.append(id, version, facts.to_vec()).await {
+            match self.append(call, id, version, facts.to_vec()).await {
                 Err(error) if error.kind() == ErrorKind::Conflict && attempt < ATTEMPTS => {
-                    version = load_whole(&*self.0, id).await?.0;
+                    version = load_whole(&*self.memory, id).await?.0;
                 }
-                done => return done.map(drop),
+                done => return done,
             }
         }
         Ok(())
@@ -86,12 +121,12 @@ impl<M: ChatMemory + ?Sized> MemoryFilter<M> {
         let opens = call
             .as_ref()
             .map_or_else(|| delta.iter().any(|entry| entry.message.role() != Role::Tool), |call| call.opens);
-        let (mut version, mut history) = load_whole(&*self.0, &id).await?;
+        let (mut version, mut history) = load_whole(&*self.memory, &id).await?;
         if !opens && !delta.is_empty() {
             let storing = Storing::begin(call.as_deref());
-            self.append_facts(&id, version, &delta).await?;
+            self.append_facts(call.as_deref(), &id, version, &delta).await?;
             drop(storing);
-            (version, history) = load_whole(&*self.0, &id).await?;
+            (version, history) = load_whole(&*self.memory, &id).await?;
         }
         let mut new = Vec::new();
         if opens {
@@ -103,7 +138,7 @@ impl<M: ChatMemory + ?Sized> MemoryFilter<M> {
         let response = next.run(request).await?;
         let _storing = Storing::begin(call.as_deref());
         new.push(Arc::new(reply_entry(call.as_deref(), &response)));
-        self.0.append(&id, version, new).await?;
+        self.append(call.as_deref(), &id, version, new).await?;
         Ok(response)
     }
 }

@@ -79,7 +79,7 @@ async fn go_on(
     let key = stored.row.conversation.clone();
     let Restored { mut turn, missed, decided } = restore(core, stored).await?;
     if over {
-        return Ok(result(core, &turn, context).await?);
+        return result(core, &turn, context).await;
     }
     let token = current_token(core, &key).await?;
     let journal = Journal::written(core.store.clone(), core.holder.clone(), lease_ms(core), token);
@@ -232,6 +232,18 @@ async fn result(core: &Core, turn: &Turn, context: ToolContext) -> Result<TurnRe
 
 /// Gives up a stored turn: its open calls are answered, and it is over.
 pub(crate) async fn cancel_stored(core: &Core, id: &str, by_caller: bool) -> Result<(), Error> {
+    const ATTEMPTS: u8 = 4;
+    for _ in 1..ATTEMPTS {
+        match try_cancel(core, id, by_caller).await {
+            // Somebody decided one of its pauses meanwhile: the decision stands, and is read back.
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            done => return done,
+        }
+    }
+    try_cancel(core, id, by_caller).await
+}
+
+async fn try_cancel(core: &Core, id: &str, by_caller: bool) -> Result<(), Error> {
     let Some(stored) = core.store.turn(id).await?.filter(|stored| stored.row.state.is_live()) else { return Ok(()) };
     let key = stored.row.conversation.clone();
     let Restored { mut turn, missed, decided } = restore(core, stored).await?;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use cepa_core::{Args, BoxFuture, Entry, Error, RawJson, ToolStatus};
+use cepa_core::{Args, BoxFuture, Entry, Error, History, RawJson, ToolStatus};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    memory::ChatMemory,
+    memory::{ChatMemory, Version},
     pause::{Decision, Pause, PauseState},
 };
 
@@ -222,6 +222,7 @@ pub struct CallKey {
 
 /// A change of one call.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a change lives for one commit, and most calls are planned once")]
 pub enum CallChange {
     /// The call with its verdict; replaces a row of the same key that has not started.
     Planned(CallRow),
@@ -267,6 +268,9 @@ pub struct Commit {
     pub closed_pauses: Vec<(String, PauseState)>,
     /// Messages that join the conversation with this step; those that are already there by id are left out.
     pub messages: Vec<SharedEntry>,
+    /// The version at which the messages join, if it matters: another version is a `conflict`, as for
+    /// [`ChatMemory::append`], and nothing of the commit is written.
+    pub expected: Option<Version>,
     /// When, in milliseconds since 1970.
     pub at: i64,
 }
@@ -288,14 +292,19 @@ pub struct TurnChange {
     pub state: TurnState,
     /// Settings and counters.
     pub data: RawJson,
-    /// The transcript of an ephemeral turn.
-    pub carried: Option<RawJson>,
+    /// The transcript of an ephemeral turn: shared, and made JSON of by [`carried_json`] only where it is written.
+    pub carried: Option<History>,
+}
+
+/// A transcript as it stands in [`TurnRow::carried`].
+pub fn carried_json(transcript: &History) -> RawJson {
+    crate::turn::json(&transcript.messages().collect::<Vec<_>>())
 }
 
 impl Commit {
     /// Whether nothing is to be written.
     pub fn is_empty(&self) -> bool {
-        let Self { turn, calls, pauses, closed_pauses, messages, at: _ } = self;
+        let Self { turn, calls, pauses, closed_pauses, messages, expected: _, at: _ } = self;
         turn.is_none() && calls.is_empty() && pauses.is_empty() && closed_pauses.is_empty() && messages.is_empty()
     }
 }

@@ -4,7 +4,7 @@
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -31,11 +31,13 @@ struct Mortal {
     writes: Arc<AtomicUsize>,
     death: Option<Death>,
     died: Arc<Notify>,
+    /// Whether the lease can no longer be renewed: the process hangs, or is cut off for a while.
+    stalled: Arc<AtomicBool>,
 }
 
 impl Mortal {
     fn new(store: &InMemory, death: Option<Death>) -> Self {
-        Self { store: store.clone(), writes: Arc::default(), death, died: Arc::default() }
+        Self { store: store.clone(), writes: Arc::default(), death, died: Arc::default(), stalled: Arc::default() }
     }
 
     async fn die(&self) {
@@ -76,6 +78,9 @@ impl ChatMemory for Mortal {
 
 impl TurnStore for Mortal {
     fn lease<'a>(&'a self, id: &'a str, holder: &'a str, now: i64, until: i64) -> BoxFuture<'a, Result<Lease, Error>> {
+        if self.stalled.load(Ordering::SeqCst) {
+            return Box::pin(async { Err(Error::new(cepa_core::ErrorKind::Store, "stalled")) });
+        }
         self.store.lease(id, holder, now, until)
     }
     fn release<'a>(&'a self, id: &'a str, token: u64) -> BoxFuture<'a, Result<(), Error>> {
@@ -247,4 +252,24 @@ async fn two_processes_decide_at_once_and_one_wins() {
     let outcomes = [approved.await.unwrap(), rejected.await.unwrap()];
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1, "{outcomes:?}");
     assert!(runs.lock().unwrap().len() <= 1);
+}
+
+#[tokio::test]
+async fn a_holder_that_lost_the_conversation_writes_nothing() {
+    // L15, D1: every write of a turn carries its token; what a stalled process says too late is refused, not interleaved.
+    let (store, runs) = (InMemory::new(), Runs::default());
+    let stalled = Mortal::new(&store, None);
+    let slow = ScriptedModel::choosing(|_, _| Reply::text("too late").after(Duration::from_millis(400)));
+    let first = Agent::builder(slow).memory(stalled.clone()).lease(LEASE).build().unwrap();
+    let late = tokio::spawn(async move { first.conversation("c").chat("one").await });
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    stalled.stalled.store(true, Ordering::SeqCst);
+    tokio::time::sleep(LEASE * 2).await;
+
+    let second = agent(Mortal::new(&store, None), &runs, false);
+    assert_eq!(second.own_conversation().chat("two").await.unwrap().status, TurnStatus::Completed);
+    assert_eq!(late.await.unwrap().unwrap_err().error.kind(), cepa_core::ErrorKind::Busy);
+    let (_, history) = load_whole(&store, "c").await.unwrap();
+    assert!(history.messages().all(|message| message.text() != "too late"));
+    assert_eq!(pairing::validate(&history), Ok(()));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cepa_agent::{
     Commit, Lease, LiveTurn, StoredTurn, TurnRow, ids,
     rules::{self, Holding},
-    store::{CallChange, CallKey, CallRow},
+    store::{CallChange, CallKey, CallRow, carried_json},
 };
 use cepa_core::{Args, Entry, RawJson};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -105,7 +105,10 @@ pub(crate) fn commit(connection: &Connection, turn: &str, token: u64, commit: &C
     }
     if !commit.messages.is_empty() {
         let entries: Vec<Arc<Entry>> = commit.messages.iter().map(|entry| entry.0.clone()).collect();
-        conversations::extend(connection, head, &entries, commit.at)?;
+        match commit.expected {
+            Some(expected) => conversations::append(connection, &conversation, expected, &entries)?,
+            None => conversations::extend(connection, head, &entries, commit.at)?,
+        };
     }
     let change = commit.turn.as_ref();
     let mut statement = connection.prepare_cached(
@@ -117,7 +120,9 @@ pub(crate) fn commit(connection: &Connection, turn: &str, token: u64, commit: &C
         key,
         change.map(|change| change.state.as_str()),
         change.map(|change| change.data.as_str()),
-        change.and_then(|change| change.carried.as_ref()).map(RawJson::as_str),
+        change
+            .and_then(|change| change.carried.as_ref())
+            .map(|transcript| carried_json(transcript).as_str().to_owned()),
         sql_number(token),
         commit.at,
     ])?;

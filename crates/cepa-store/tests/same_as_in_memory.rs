@@ -158,7 +158,7 @@ fn commit(turn: usize, steps: &[Step], at: i64) -> Commit {
             Step::Message(_) => {}
             Step::State(n) => {
                 let states = [TurnState::Running, TurnState::Paused, TurnState::Completed, TurnState::Failed];
-                let carried = (n == 1).then(|| raw("[1]"));
+                let carried = (n == 1).then(|| cepa_core::History::from(vec![cepa_core::Message::user("1")]));
                 commit.turn = Some(TurnChange { state: states[n], data: raw(&n.to_string()), carried });
             }
         }

@@ -40,7 +40,11 @@ async fn a_turn_comes_back_as_it_was_written() {
     step.calls.insert(0, CallChange::Planned(call_row(KEY)));
     step.calls.insert(1, CallChange::Planned(broken.clone()));
     step.pauses = vec![pause("p2", "t", SECOND), pause("p1", "t", KEY)];
-    step.turn = Some(TurnChange { state: TurnState::Paused, data: raw(r#"{"n":2}"#), carried: Some(raw("[]")) });
+    step.turn = Some(TurnChange {
+        state: TurnState::Paused,
+        data: raw(r#"{"n":2}"#),
+        carried: Some(cepa_core::History::new()),
+    });
     store.commit("t", token, step).await.unwrap();
     store.commit("t", token, finished(KEY, full.clone())).await.unwrap();
 

@@ -165,7 +165,10 @@ impl<M: ChatMemory> TurnStore for Bare<M> {
                 // A step that is refused appends nothing.
                 let conversation = self.turns().check_commit(turn, token, &commit)?;
                 let entries = messages.into_iter().map(|entry| entry.0).collect();
-                self.append_anywhere(&conversation, entries).await?;
+                match commit.expected {
+                    Some(expected) => self.0.memory.append(&conversation, expected, entries).await.map(drop)?,
+                    None => self.append_anywhere(&conversation, entries).await?,
+                }
             }
             self.turns().commit(turn, token, &commit)?;
             Ok(())

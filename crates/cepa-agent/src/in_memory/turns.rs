@@ -8,7 +8,7 @@ use crate::{
     ids,
     pause::{self, Decision, Pause, PauseState, Settled},
     rules::{self, Closing, Holding},
-    store::{CallKey, CallRow, Commit, Lease, LiveTurn, StoredTurn, TurnRow, TurnState},
+    store::{CallKey, CallRow, Commit, Lease, LiveTurn, StoredTurn, TurnRow, TurnState, carried_json},
 };
 
 /// A turn; `order` counts the turns of the store.
@@ -165,8 +165,8 @@ impl Turns {
         if let Some(change) = &commit.turn {
             kept.row.state = change.state;
             kept.row.data = change.data.clone();
-            if change.carried.is_some() {
-                kept.row.carried.clone_from(&change.carried);
+            if let Some(transcript) = &change.carried {
+                kept.row.carried = Some(carried_json(transcript));
             }
             if change.state.is_live() {
                 self.live.insert(kept.order, turn.to_owned());

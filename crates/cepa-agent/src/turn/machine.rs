@@ -42,7 +42,11 @@ fn commit_at(at: i64) -> Commit {
 
 /// Puts the turn's own change into a commit.
 fn with_turn(turn: &Turn, mut commit: Commit) -> Commit {
-    commit.turn = Some(TurnChange { state: turn.state(), data: json(&turn.data), carried: turn.carried() });
+    commit.turn = Some(TurnChange {
+        state: turn.state(),
+        data: json(&turn.data),
+        carried: turn.carries.then(|| turn.transcript.clone()),
+    });
     commit
 }
 

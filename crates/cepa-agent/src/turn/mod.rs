@@ -28,7 +28,7 @@ use crate::{
     ids,
     pause::Pause,
     result::{Record, TurnStatus},
-    store::{CallResult, Commit, TurnRow, TurnState},
+    store::{CallResult, Commit, TurnRow, TurnState, carried_json},
     texts::Texts,
 };
 use batch::Batch;
@@ -267,15 +267,11 @@ impl Turn {
             state: self.state(),
             ephemeral: self.carries,
             input: json(&self.input),
-            carried: self.carried(),
+            carried: self.carries.then(|| carried_json(&self.transcript)),
             data: json(&self.data),
             created: self.created,
             updated: at,
         }
-    }
-
-    fn carried(&self) -> Option<RawJson> {
-        self.carries.then(|| json(&self.transcript.messages().collect::<Vec<_>>()))
     }
 
     /// The turn's id.

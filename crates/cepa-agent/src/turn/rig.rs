@@ -14,7 +14,7 @@ use crate::{
     pause::{self, Decision, Pause, PauseState, Settled},
     result::Record,
     rules::{self, Closing},
-    store::{CallKey, CallResult, Commit, StoredTurn, TurnState},
+    store::{CallKey, CallResult, Commit, StoredTurn, TurnState, carried_json},
     texts::Texts,
 };
 
@@ -157,7 +157,7 @@ impl Rig {
         if let Some(change) = &commit.turn {
             self.stored.row.state = change.state;
             self.stored.row.data = change.data.clone();
-            self.stored.row.carried = change.carried.clone().or(self.stored.row.carried.take());
+            self.stored.row.carried = change.carried.as_ref().map(carried_json).or(self.stored.row.carried.take());
         }
         self.stored.row.updated = commit.at;
         self.append(commit.messages.iter().map(|entry| &entry.0).cloned().collect());

@@ -165,7 +165,11 @@ async fn round_trip(store: Store) -> Outcome {
             CallChange::Finished { key: KEY, result: call_result(), at: AT + 2 },
             CallChange::Unknown { key: CallKey { batch: 0, idx: 1 }, at: AT + 3 },
         ],
-        turn: Some(TurnChange { state: TurnState::Running, data: json(r#"{"b":2}"#), carried: Some(json("[1]")) }),
+        turn: Some(TurnChange {
+            state: TurnState::Running,
+            data: json(r#"{"b":2}"#),
+            carried: Some(vec![Message::user("1")].into()),
+        }),
         at: AT + 3,
         ..Commit::default()
     };
@@ -174,7 +178,7 @@ async fn round_trip(store: Store) -> Outcome {
     let row = TurnRow {
         state: TurnState::Running,
         data: json(r#"{"b":2}"#),
-        carried: Some(json("[1]")),
+        carried: Some(json(r#"[{"role":"user","content":"1"}]"#)),
         updated: stored.row.updated,
         ..turn_row("t1", "c")
     };
