@@ -605,3 +605,40 @@ async fn a_filters_own_model_call_has_its_own_sink() {
     }
     assert_eq!(text, "answer");
 }
+
+#[tokio::test]
+async fn a_message_is_stored_with_its_reply_and_results_before_the_call() {
+    // M2: what opens a turn waits for the reply; results are facts and are there before the model is called again.
+    let (model, runs) =
+        (ScriptedModel::new([Reply::empty().call("c1", "lookup", "{}"), Reply::text("ok")]), Runs::default());
+    let store = InMemory::new();
+    let (seen, stored) = (Arc::new(Mutex::new(Vec::new())), store.clone());
+    let kept = seen.clone();
+    let agent = agent(&model, &runs)
+        .memory(store)
+        .chat_filter(
+            cepa_core::Chat::around("inside memory", move |request, next| {
+                let (kept, stored) = (kept.clone(), stored.clone());
+                async move {
+                    let (_, history) = cepa_agent::load_whole(&stored, "c").await?;
+                    kept.lock().unwrap().push(roles(&history));
+                    next.run(request).await
+                }
+            })
+            .order(200),
+        )
+        .build()
+        .unwrap();
+    agent.chat("go").await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), [vec![], vec![Role::User, Role::Assistant, Role::Tool]]);
+}
+
+#[tokio::test]
+async fn a_listener_that_panics_changes_nothing() {
+    // L20: also for events; `on_pause` that panics is in the test of the pause above.
+    let (model, runs) =
+        (ScriptedModel::new([Reply::empty().call("c1", "lookup", "{}"), Reply::text("ok")]), Runs::default());
+    let agent = agent(&model, &runs).on_event(|_| panic!("a broken listener")).build().unwrap();
+    let result = agent.chat("go").await.unwrap();
+    assert_eq!((result.text.as_str(), ran(&runs).len()), ("ok", 1));
+}
