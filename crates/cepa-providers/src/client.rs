@@ -20,7 +20,7 @@ use crate::{
     http::{HttpClient, HttpRequest, HttpResponse},
     retry::{Failed, RetryPolicy, retry},
     secret::ApiKey,
-    wire::{Dialect, names::ToolNames, reply::ReplyDecoder},
+    wire::{Delivery, Dialect, names::ToolNames, reply::ReplyDecoder},
 };
 
 /// How long a stream whose reply is complete is read on for figures about it.
@@ -98,7 +98,8 @@ impl<D: Dialect> Client<D> {
 
     async fn attempt(&self, request: &ChatRequest, body: Vec<Bytes>, sink: EventSink) -> Result<ChatResponse, Failed> {
         let target = &self.0.target;
-        let mut post = HttpRequest::post(&target.url, body)?;
+        let delivery = if sink.is_wanted() { Delivery::Streamed } else { Delivery::Whole };
+        let mut post = HttpRequest::post(&self.0.dialect.address(&target.url, delivery), body)?;
         post.headers_mut().extend(target.headers.clone());
         let response = target.http.send(post, request.context.cancel()).await?;
         if !response.is_success() {

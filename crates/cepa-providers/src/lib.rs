@@ -4,6 +4,7 @@ pub mod anthropic;
 pub mod catalog;
 pub mod classify;
 pub mod client;
+pub mod gemini;
 pub mod http;
 pub mod openai;
 pub mod retry;

@@ -1,14 +1,18 @@
 //! Wires: what a provider's requests and responses look like. Pure functions and a fold, no I/O.
 
 pub mod anthropic;
+pub mod gemini;
 mod hash;
 pub mod ids;
 pub mod json;
 pub mod names;
 pub mod openai_chat;
 pub mod reply;
+pub mod schema;
 pub mod surrogates;
 mod words;
+
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use cepa_core::{ChatRequest, ChatResponse, Error, EventSink};
@@ -38,6 +42,20 @@ pub trait Dialect: Send + Sync + 'static {
 
     /// The start of a fold.
     fn accumulator(&self) -> Self::Accumulator;
+
+    /// The address that a request goes to, from the endpoint's; another one where it tells whether the reply is streamed.
+    fn address<'a>(&self, endpoint: &'a str, _reply: Delivery) -> Cow<'a, str> {
+        endpoint.into()
+    }
+}
+
+/// How a reply is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// In one piece.
+    Whole,
+    /// As a stream of events.
+    Streamed,
 }
 
 /// The fold of a stream. Emits each event as it becomes known.

@@ -17,15 +17,8 @@ use super::{
 use crate::wire::{
     ids::{IdRule, WireIds},
     names::wire_name,
-    words::without_words,
+    words::{BLANK, GO_ON, START, without_words},
 };
-
-/// Stands before a history that begins with the assistant.
-const START: &str = "(start of the conversation)";
-/// Stands for a user message in which there is nothing.
-const BLANK: &str = "(empty message)";
-/// Stands behind an assistant message that nobody answered.
-const GO_ON: &str = "Continue.";
 
 const PAUSED: FinishReason = FinishReason::PauseTurn;
 

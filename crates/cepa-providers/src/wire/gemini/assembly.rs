@@ -1,0 +1,219 @@
+//! One reply as it comes together: whole or in chunks, the same rules.
+
+use cepa_core::{
+    Args, AssistantMessage, ChatEvent, ChatResponse, Content, Error, ErrorKind, EventSink, Extra, FinishReason, Origin,
+    Part, RawJson, ToolCall, Usage,
+};
+
+use super::{
+    finish::finish,
+    layout::{self, Slot},
+    media, names,
+    shape::{Blob, Candidate, Chunk, Feedback, FunctionCall},
+    usage,
+};
+use crate::wire::ids::ReplyIds;
+
+/// A reply larger than this is given up: no model writes as much, and memory is finite.
+const MAX_REPLY_BYTES: usize = 64 * 1024 * 1024;
+
+/// The reply so far.
+#[derive(Debug)]
+pub(super) struct Assembly {
+    origin: Origin,
+    ids: ReplyIds,
+    parts: Vec<Part>,
+    slots: Vec<Slot>,
+    calls: Vec<ToolCall>,
+    text: String,
+    finish: Option<String>,
+    finish_message: Option<String>,
+    blocked: Option<Feedback>,
+    usage: Option<Usage>,
+    /// The candidate that is followed: the first that was seen.
+    candidate: Option<u64>,
+    size: usize,
+}
+
+impl Assembly {
+    pub(super) fn new(origin: Origin) -> Self {
+        Self {
+            origin,
+            ids: ReplyIds::new(),
+            parts: Vec::new(),
+            slots: Vec::new(),
+            calls: Vec::new(),
+            text: String::new(),
+            finish: None,
+            finish_message: None,
+            blocked: None,
+            usage: None,
+            candidate: None,
+            size: 0,
+        }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the provider said why it ended.
+    pub(super) fn is_whole(&self) -> bool {
+        self.finish.is_some() || self.blocked.is_some()
+    }
+
+    /// Whether anything of a reply was seen.
+    pub(super) fn is_begun(&self) -> bool {
+        self.candidate.is_some() || self.is_whole()
+    }
+
+    /// Takes a chunk of this size. The error says what is wrong with it.
+    pub(super) fn chunk(&mut self, chunk: Chunk, size: usize, sink: &EventSink) -> Result<(), Error> {
+        self.size = self.size.saturating_add(size);
+        if self.size > MAX_REPLY_BYTES {
+            let message = format!("the reply is larger than {MAX_REPLY_BYTES} bytes: it is given up");
+            return Err(Error::new(ErrorKind::Decode, message));
+        }
+        for candidate in chunk.candidates.into_iter().flatten() {
+            let index = candidate.index.unwrap_or_default();
+            if *self.candidate.get_or_insert(index) == index {
+                self.candidate(candidate, sink);
+            }
+        }
+        if let Some(feedback) = chunk.prompt_feedback.filter(|feedback| feedback.block_reason.is_some()) {
+            self.blocked = Some(feedback);
+        }
+        if let Some(usage) = chunk.usage_metadata.as_ref().and_then(usage::read)
+            && self.usage != Some(usage)
+        {
+            self.usage = Some(usage);
+            sink.emit(ChatEvent::Usage(usage));
+        }
+        Ok(())
+    }
+
+    fn candidate(&mut self, candidate: Candidate, sink: &EventSink) {
+        for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+            self.part(part, sink);
+        }
+        self.finish = candidate.finish_reason.or(self.finish.take());
+        self.finish_message = candidate.finish_message.or(self.finish_message.take());
+    }
+
+    fn part(&mut self, raw: RawJson, sink: &EventSink) {
+        let Ok(mut members) = raw.read::<Extra>() else { return };
+        members.retain(|_, value| value.as_str() != "null");
+        let is_thought = members.remove("thought").is_some_and(|value| value.as_str() == "true");
+        if let Some(call) = members.remove("functionCall").and_then(|call| call.read::<FunctionCall>().ok()) {
+            self.call(call, members, sink);
+        } else if is_thought {
+            self.thought(raw, &members, sink);
+        } else if let Some(text) = members.remove("text").and_then(|text| text.read::<String>().ok()) {
+            self.say(text, members, sink);
+        } else if members.contains_key("inlineData") {
+            let blob = members.remove("inlineData").and_then(|blob| blob.read::<Blob>().ok()).unwrap_or_default();
+            let (kind, data) = (blob.mime_type.unwrap_or_default(), blob.data.unwrap_or_default());
+            if let Some(part) = media::received(&kind, &data) {
+                self.parts.push(part);
+                self.slots.push(Slot::Media { extra: members });
+            }
+        } else if members.keys().eq(["thoughtSignature"]) {
+            // "The signature may arrive in a part with an empty text"; here the text is left out.
+            self.slots.push(Slot::Text { length: 0, extra: members });
+        } else if !members.is_empty() {
+            self.slots.push(Slot::Opaque(raw));
+        }
+    }
+
+    fn call(&mut self, call: FunctionCall, extra: Extra, sink: &EventSink) {
+        let id = self.ids.settle(call.id.as_deref());
+        let made = call.id.as_deref() != Some(&*id);
+        let name = call.name.unwrap_or_default();
+        let call = ToolCall::new(id, names::received(&name), Args::decode_value(call.args.as_ref()));
+        let index = self.calls.len();
+        sink.emit(ChatEvent::CallBegun { index, id: call.id.clone(), name: call.name.clone() });
+        sink.emit(ChatEvent::CallArguments { index, delta: call.args.as_str().to_owned() });
+        sink.emit(ChatEvent::CallReady { index, call: call.clone() });
+        self.calls.push(call);
+        self.slots.push(Slot::Call { made, extra });
+    }
+
+    /// A summary of thoughts. Only with a signature is there something that the model wants back.
+    fn thought(&mut self, raw: RawJson, members: &Extra, sink: &EventSink) {
+        if members.contains_key("thoughtSignature") {
+            self.slots.push(Slot::Opaque(raw));
+        }
+        let text = members.get("text").and_then(|text| text.read::<String>().ok()).unwrap_or_default();
+        if text.is_empty() {
+            return;
+        }
+        sink.emit(ChatEvent::Reasoning(text.clone()));
+        match self.parts.last_mut() {
+            Some(Part::Reasoning(before)) => before.push_str(&text),
+            _ => self.parts.push(Part::Reasoning(text)),
+        }
+    }
+
+    /// "Don't merge one part with a signature with another part without a signature."
+    fn say(&mut self, text: String, extra: Extra, sink: &EventSink) {
+        if text.is_empty() && extra.is_empty() {
+            return;
+        }
+        match self.slots.last_mut() {
+            Some(Slot::Text { length, extra: before }) if before.is_empty() && extra.is_empty() => {
+                *length += text.len()
+            }
+            _ => self.slots.push(Slot::Text { length: text.len(), extra }),
+        }
+        if text.is_empty() {
+            return;
+        }
+        self.text.push_str(&text);
+        match self.parts.last_mut() {
+            Some(Part::Text(before)) => before.push_str(&text),
+            _ => self.parts.push(Part::Text(text.clone())),
+        }
+        sink.emit(ChatEvent::Text(text));
+    }
+
+    /// The response.
+    ///
+    /// # Errors
+    /// If the provider says that it could not finish the reply.
+    pub(super) fn finish(self) -> Result<ChatResponse, Error> {
+        let has_calls = !self.calls.is_empty();
+        let mut message = AssistantMessage { usage: self.usage, ..AssistantMessage::default() };
+        let mut note = |name: &str, text: Option<&str>| {
+            if let Some(Ok(text)) = text.map(RawJson::of) {
+                message.extra.insert(name.to_owned(), text);
+            }
+        };
+        let (word, detail) = (self.finish.as_deref(), self.finish_message.as_deref());
+        let finish = match &self.blocked {
+            // The prompt was not answered at all: its reply is an empty one that a filter cut.
+            Some(feedback) => {
+                note("blockReason", feedback.block_reason.as_deref());
+                note("blockReasonMessage", feedback.block_reason_message.as_deref());
+                FinishReason::ContentFilter
+            }
+            None => {
+                let known = finish(word, detail, has_calls, &self.origin)?;
+                if known.is_none() || known == Some(FinishReason::ContentFilter) {
+                    note("finishReason", word);
+                    note("finishMessage", detail);
+                }
+                known.unwrap_or(FinishReason::Other)
+            }
+        };
+        message.finish_reason = Some(finish);
+        message.tool_calls = self.calls;
+        message.content = match self.parts.as_slice() {
+            [] => None,
+            [Part::Text(_)] => Some(Content::Text(self.text)),
+            _ => Some(Content::Parts(self.parts)),
+        };
+        message.replay = layout::keep(self.slots, &self.origin);
+        message.origin = Some(self.origin);
+        Ok(ChatResponse::new(message))
+    }
+}

@@ -1,0 +1,61 @@
+//! The body of a reply that is not streamed.
+
+use std::time::SystemTime;
+
+use cepa_core::{ChatResponse, Error, ErrorKind, EventSink, Origin};
+use http::HeaderMap;
+
+use super::{assembly::Assembly, shape::Chunk};
+use crate::{
+    classify::{Failure, classify},
+    wire::surrogates,
+};
+
+/// The response in a body. A list of chunks is one too: so streams come that were not asked for as events.
+///
+/// # Errors
+/// As [`Dialect::decode`](crate::wire::Dialect::decode).
+pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error> {
+    let text = String::from_utf8_lossy(body);
+    let text = text.trim_start_matches('\u{feff}').trim();
+    let chunks: Vec<Chunk> = match text.starts_with('[') {
+        true => surrogates::read(text).map_err(|error| unreadable(origin, &error.to_string(), text))?,
+        false => vec![read(origin, text)?],
+    };
+    let mut assembly = Assembly::new(origin.clone());
+    for chunk in chunks {
+        if let Some(error) = &chunk.error {
+            return Err(failure(origin, &format!(r#"{{"error":{error}}}"#)));
+        }
+        assembly.chunk(chunk, 0, &EventSink::none())?;
+    }
+    if !assembly.is_begun() {
+        return Err(unreadable(origin, "it holds no candidate", text));
+    }
+    let partial = assembly.text().to_owned();
+    assembly.finish().map_err(|error| if partial.is_empty() { error } else { error.with_partial_text(partial) })
+}
+
+/// Reads a body or the data of a chunk.
+pub(super) fn read(origin: &Origin, text: &str) -> Result<Chunk, Error> {
+    // Structs can be read from lists too; here a list is none.
+    if !text.starts_with('{') {
+        return Err(unreadable(origin, "it is no object", text));
+    }
+    surrogates::read(text).map_err(|error| unreadable(origin, &error.to_string(), text).with_source(error))
+}
+
+/// The error that a body or a chunk reports.
+pub(super) fn failure(origin: &Origin, text: &str) -> Error {
+    let headers = HeaderMap::new();
+    // There are no headers, so no date to compare it with.
+    let now = SystemTime::UNIX_EPOCH;
+    classify(&Failure { provider: &origin.provider, status: None, headers: &headers, body: text, now, key: None })
+}
+
+fn unreadable(origin: &Origin, why: &str, text: &str) -> Error {
+    let provider = &origin.provider;
+    let start: String = text.chars().take(200).collect();
+    let message = format!("the reply of {provider} is no answer of generateContent: {why}: {start}");
+    Error::new(ErrorKind::Decode, message).with_provider(provider.clone())
+}

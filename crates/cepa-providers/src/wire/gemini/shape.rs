@@ -1,0 +1,68 @@
+//! What a reply looks like; only what we read of it. What is null, missing or of another type counts as not said.
+
+use cepa_core::RawJson;
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+
+/// A whole reply, or a chunk of a streamed one: both have the same form.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Chunk {
+    pub(super) candidates: Option<Vec<Candidate>>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) prompt_feedback: Option<Feedback>,
+    pub(super) usage_metadata: Option<RawJson>,
+    pub(super) error: Option<RawJson>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Candidate {
+    pub(super) content: Option<Parts>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) finish_reason: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) finish_message: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) index: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Parts {
+    pub(super) parts: Option<Vec<RawJson>>,
+}
+
+/// Why a prompt was not answered.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Feedback {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) block_reason: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) block_reason_message: Option<String>,
+}
+
+/// A call inside a part.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct FunctionCall {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) name: Option<String>,
+    pub(super) args: Option<RawJson>,
+}
+
+/// Bytes inside a part.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Blob {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) mime_type: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) data: Option<String>,
+}
+
+fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    Ok(RawJson::deserialize(deserializer)?.read().ok())
+}

@@ -1,0 +1,64 @@
+//! The fold of a streamed reply: each event is a whole answer with what is new. There is no last event; a reply is complete
+//! when the provider has said why it ended, and then the stream ends.
+
+use cepa_core::{ChatResponse, Error, ErrorKind, EventSink, Origin};
+
+use super::{assembly::Assembly, decode};
+use crate::{sse::SseEvent, wire::Accumulator};
+
+/// Folds the chunks of one streamed reply.
+#[derive(Debug)]
+pub struct Fold {
+    origin: Origin,
+    assembly: Assembly,
+    /// Gateways that speak several wires end every stream with the words of OpenAI's.
+    done: bool,
+}
+
+impl Fold {
+    pub(super) fn new(origin: Origin) -> Self {
+        Self { assembly: Assembly::new(origin.clone()), origin, done: false }
+    }
+}
+
+impl Accumulator for Fold {
+    fn event(&mut self, event: SseEvent, sink: &EventSink) -> Result<(), Error> {
+        let data = event.data.trim();
+        if self.done || data.is_empty() || data.starts_with(':') {
+            return Ok(());
+        }
+        if data == "[DONE]" {
+            self.done = true;
+            return Ok(());
+        }
+        if event.event.as_deref() == Some("error") {
+            return Err(decode::failure(&self.origin, data));
+        }
+        let chunk = decode::read(&self.origin, data)?;
+        if chunk.error.is_some() {
+            return Err(decode::failure(&self.origin, data));
+        }
+        self.assembly.chunk(chunk, data.len(), sink)
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn is_whole(&self) -> bool {
+        self.assembly.is_whole()
+    }
+
+    fn partial_text(&self) -> &str {
+        self.assembly.text()
+    }
+
+    fn finish(self, _sink: &EventSink) -> Result<ChatResponse, Error> {
+        if self.assembly.is_whole() {
+            return self.assembly.finish();
+        }
+        let provider = &self.origin.provider;
+        let message = format!("the stream of {provider} ended before the reply was complete (no finishReason)");
+        Err(Error::new(ErrorKind::Truncated, message).with_provider(provider.clone()))
+    }
+}

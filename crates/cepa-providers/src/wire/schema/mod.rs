@@ -1,0 +1,3 @@
+//! Schemas of tools, adapted to what a provider takes. What cannot be kept as a rule is kept in words.
+
+pub mod gemini;
