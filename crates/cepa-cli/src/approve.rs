@@ -73,8 +73,15 @@ pub(crate) async fn ask<W: std::io::Write>(
                 terminal.line("That was too long to be an answer.")?;
                 continue;
             }
-            Some(Heard::Over) => return Ok(Answer::Gone),
-            None => return Ok(Answer::Later),
+            // Neither of them ended the line of the question.
+            Some(Heard::Over) => {
+                terminal.line("")?;
+                return Ok(Answer::Gone);
+            }
+            None => {
+                terminal.line("")?;
+                return Ok(Answer::Later);
+            }
         };
         let decision = match understand(&line) {
             Said::Approve => Decision::Approve,

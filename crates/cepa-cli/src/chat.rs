@@ -113,7 +113,7 @@ impl Chat<'_> {
             };
             let heard = match message.trim() {
                 "" => Ok(Then::GoOn),
-                command if command.starts_with('/') && !command.contains('\n') => self.command(command).await,
+                command if message.starts_with('/') && !command.contains('\n') => self.command(command).await,
                 _ => self.say(message).await.map(|()| Then::GoOn),
             };
             match heard {
@@ -226,7 +226,9 @@ impl Chat<'_> {
             _ => {
                 let hint = nearest(command, COMMANDS.into_iter()).unwrap_or("/help");
                 let command = one_line(command, 60);
-                self.terminal.line(&format!("There is no command {command}. Do you mean {hint}?"))?;
+                self.terminal.line(&format!(
+                    "There is no command {command}. Do you mean {hint}? To say it, begin with a space."
+                ))?;
             }
         }
         Ok(Then::GoOn)

@@ -9,7 +9,9 @@ use crate::{
     exit::{Exit, Problem},
     json_lines::{self, Pending, Time},
     session::Session,
-    shown, stderr,
+    shown::{self, Much},
+    stderr,
+    style::Style,
     visible::{Care, one_line, visible},
 };
 
@@ -29,16 +31,25 @@ pub(crate) async fn pending(session: &mut Session, json: bool) -> Result<Exit, P
         json_lines::print(&pauses.iter().map(Pending::from).collect::<Vec<_>>())?;
         return Ok(Exit::Completed);
     }
-    let mut out = io::stdout().lock();
+    let mut out = io::stdout();
     if pauses.is_empty() {
         writeln!(out, "nothing waits for a decision")?;
     }
     for pause in &pauses {
-        let conversation = one_line(&pause.conversation, 100);
-        writeln!(out, "{}  {}  in {conversation}\n  {}", pause.id, when(pause.created), shown::summary(pause))?;
-        if let Some(expires) = pause.expires {
-            writeln!(out, "  to be decided until {}", when(expires))?;
+        let mut place = format!("in conversation {}", one_line(&pause.conversation, 100));
+        if let Some(root) = session.other_root(pause).await? {
+            place.push_str(&format!(", in the folder {}", one_line(&root.display().to_string(), 300)));
         }
+        if let Some(expires) = pause.expires {
+            place.push_str(&format!(", to be decided until {}", when(expires)));
+        }
+        writeln!(out, "{}  {}  {place}", pause.id, when(pause.created))?;
+        for line in shown::call(pause, Much::Everything, Style::of_stdout()).lines() {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    if !pauses.is_empty() {
+        writeln!(out, "decide with: cepa approve|reject|edit|reply ID")?;
     }
     out.flush()?;
     Ok(Exit::Completed)
@@ -78,7 +89,7 @@ pub(crate) async fn conversations(session: &mut Session, json: bool, limit: usiz
         json_lines::print(&list)?;
         return Ok(Exit::Completed);
     }
-    let mut out = io::stdout().lock();
+    let mut out = io::stdout();
     if list.is_empty() {
         writeln!(out, "there are no conversations")?;
     }

@@ -100,6 +100,9 @@ impl Session {
     /// # Errors
     /// As [`Session::store`]; `invalid_config` if nothing says where it would be.
     pub(crate) fn existing_store(&mut self) -> Result<Option<Arc<dyn TurnStore>>, Error> {
+        if let Some(store) = &self.store {
+            return Ok(Some(store.clone()));
+        }
         match &self.settings.db {
             // An error of looking is the error of opening.
             Db::File(path) if matches!(path.try_exists(), Ok(false)) => Ok(None),

@@ -38,7 +38,10 @@ fn a_list_of_waiting_calls_says_all_that_a_script_needs() {
     assert_eq!((&pause["kind"], &pause["conversation"]), (&json!("approval"), &json!("talk")));
     assert_eq!(pause["args"], json!({"path": "notes.txt", "content": "hello"}));
     let shown = home.cepa(&["pending"]);
-    assert!(shown.ends(0).contains("write_file {\"path\": \"notes.txt\", \"content\": \"hello\"}"), "{shown:?}");
+    assert!(
+        shown.ends(0).contains("write_file waits for your decision:\n    path: notes.txt\n    content: hello\n"),
+        "{shown:?}"
+    );
 }
 
 #[test]
