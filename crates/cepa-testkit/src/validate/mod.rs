@@ -3,6 +3,7 @@
 //! Each returns every rule that a body breaks; an empty list means that the provider would take it.
 
 pub mod anthropic;
+pub mod gemini;
 pub mod neutral;
 pub mod openai_chat;
 mod shape;
@@ -12,7 +13,7 @@ use std::fmt;
 /// One rule that a body breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The rule's name: `oa.…` for Chat Completions, `an.…` for Anthropic, `hist.…` for neutral messages.
+    /// The rule's name: `oa.…` for Chat Completions, `an.…` for Anthropic, `ge.…` for Gemini, `hist.…` for neutral messages.
     pub rule: &'static str,
     /// Where, as a path into the body.
     pub at: String,
