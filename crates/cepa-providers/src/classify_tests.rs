@@ -280,6 +280,15 @@ fn the_wait_is_read_from_the_headers() {
         seconds(0.85)
     );
     assert_eq!(wait(&[("retry-after-ms", "soon"), ("retry-after", "1")]), seconds(1.0));
+    // The vendors' own headers are asked last, and only for what is spent.
+    let spent = [("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "6m0s")];
+    assert_eq!(wait(&spent), seconds(360.0));
+    assert_eq!(wait(&[spent[0], spent[1], ("retry-after", "1")]), seconds(1.0));
+    let anthropic = [
+        ("anthropic-ratelimit-requests-remaining", "0"),
+        ("anthropic-ratelimit-requests-reset", "2026-10-21T07:28:30Z"),
+    ];
+    assert_eq!(wait(&anthropic), seconds(30.0));
     for nonsense in ["", "-1", "inf", "NaN", "1e3", "99999999999999999999", "soon", "1s", ".", "1.2.3"] {
         assert_eq!(wait(&[("retry-after", nonsense)]), None, "{nonsense}");
     }

@@ -4,6 +4,7 @@
 //! are decided by codes and types first, then by the status, never by the words of the text; the one exception is the
 //! context window, for which most providers have no code.
 
+mod resets;
 mod snippet;
 mod told;
 mod wait;
@@ -75,7 +76,9 @@ pub fn classify(failure: &Failure<'_>) -> Error {
     if let Some(id) = request_id(failure.headers).map(str::to_owned).or(told.request_id) {
         error = error.with_request_id(safe(failure, snippet::cut(&id, 200)));
     }
-    if let Some(wait) = wait::asked(failure.headers, failure.now).or(told.retry_after) {
+    let asked = wait::asked(failure.headers, failure.now).or(told.retry_after);
+    // How long to wait is more exact than when all is as at the beginning.
+    if let Some(wait) = asked.or_else(|| resets::wait(failure.headers, failure.now)) {
         error = error.with_retry_after(wait);
     }
     error

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use http::HeaderMap;
 
 /// Past this a number is a mistake, not a wait.
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+pub(super) const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// The wait that the headers ask for: `retry-after-ms`, or `retry-after` in seconds or as a date
 /// (<https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3>). A date in the past asks for nothing.
