@@ -19,7 +19,8 @@ pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error
     let text = String::from_utf8_lossy(body);
     let text = text.trim_start_matches('\u{feff}').trim();
     let chunks: Vec<Chunk> = match text.starts_with('[') {
-        true => surrogates::read(text).map_err(|error| unreadable(origin, &error.to_string(), text))?,
+        true => serde_json::from_str(&surrogates::whole(text))
+            .map_err(|error| unreadable(origin, &error.to_string(), text))?,
         false => vec![read(origin, text)?],
     };
     let mut assembly = Assembly::new(origin.clone());
@@ -42,7 +43,9 @@ pub(super) fn read(origin: &Origin, text: &str) -> Result<Chunk, Error> {
     if !text.starts_with('{') {
         return Err(unreadable(origin, "it is no object", text));
     }
-    surrogates::read(text).map_err(|error| unreadable(origin, &error.to_string(), text).with_source(error))
+    // Parts are kept as the text they are, so half characters are mended before.
+    serde_json::from_str(&surrogates::whole(text))
+        .map_err(|error| unreadable(origin, &error.to_string(), text).with_source(error))
 }
 
 /// The error that a body or a chunk reports.
