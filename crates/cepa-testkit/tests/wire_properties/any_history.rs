@@ -12,7 +12,14 @@ use super::wires::{Wire, messages};
 const SEEDS: u64 = 600;
 
 fn wires() -> Vec<Wire> {
-    vec![Wire::openai("model-a"), Wire::deepseek("model-a"), Wire::strict("model-a"), Wire::anthropic("model-a")]
+    vec![
+        Wire::openai("model-a"),
+        Wire::deepseek("model-a"),
+        Wire::strict("model-a"),
+        Wire::anthropic("model-a"),
+        Wire::gemini("gemini-3-a"),
+        Wire::gemini("gemini-2.5-a"),
+    ]
 }
 
 fn tools() -> ToolSet {
@@ -165,7 +172,18 @@ fn sent_arguments(wire: &Wire, body: &str) -> Vec<String> {
     struct Turn {
         content: Option<RawJson>,
         #[serde(default)]
+        parts: Vec<Part>,
+        #[serde(default)]
         tool_calls: Vec<Call>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Part {
+        function_call: Option<GeminiCall>,
+    }
+    #[derive(Deserialize)]
+    struct GeminiCall {
+        args: RawJson,
     }
     #[derive(Deserialize)]
     struct Call {
@@ -179,6 +197,8 @@ fn sent_arguments(wire: &Wire, body: &str) -> Vec<String> {
     let mut sent = Vec::new();
     for turn in turns {
         sent.extend(turn.tool_calls.into_iter().map(|call| call.function.arguments));
+        let calls = turn.parts.into_iter().filter_map(|part| part.function_call);
+        sent.extend(calls.map(|call| call.args.as_str().to_owned()));
         let blocks: Vec<Extra> = turn.content.and_then(|content| content.read().ok()).unwrap_or_default();
         for block in blocks.iter().filter(|block| wire.is_anthropic() && is_type(block, "tool_use")) {
             sent.push(block.get("input").expect("a use has input").as_str().to_owned());

@@ -9,7 +9,15 @@ use serde_json::{Value, json};
 use super::wires::Wire;
 
 fn wires() -> Vec<Wire> {
-    vec![Wire::openai("gpt"), Wire::deepseek("reasoner"), Wire::anthropic("claude-a"), Wire::anthropic("claude-b")]
+    vec![
+        Wire::openai("gpt"),
+        Wire::deepseek("reasoner"),
+        Wire::anthropic("claude-a"),
+        Wire::anthropic("claude-b"),
+        Wire::gemini("gemini-3-a"),
+        Wire::gemini("gemini-3-b"),
+        Wire::gemini("gemini-2.5-a"),
+    ]
 }
 
 fn tools() -> ToolSet {
@@ -46,6 +54,26 @@ fn reply(wire: &Wire, rng: &mut Rng, mark: &str) -> Value {
             "id": "msg", "type": "message", "role": "assistant", "model": &*wire.origin().model, "content": content,
             "stop_reason": stop, "usage": {"input_tokens": 1, "output_tokens": 1},
         });
+    }
+    if wire.is_gemini() {
+        // Base64, in which the mark can be found. It stands on the first call, else on an empty text at the end.
+        let signature = format!("{mark:A<16}");
+        let mut parts = Vec::new();
+        if speaks {
+            parts.push(json!({"text": "Let me look."}));
+        }
+        for n in 0..calls {
+            let id = rng.chance(70).then(|| id(n, rng));
+            parts.push(json!({"functionCall": {"id": id, "name": "get_weather", "args": {"n": n}}}));
+        }
+        if thinks && calls == 0 {
+            parts.push(json!({"text": ""}));
+        }
+        let place = if calls == 0 { parts.len() - 1 } else { parts.len() - calls };
+        if thinks {
+            parts[place]["thoughtSignature"] = json!(signature);
+        }
+        return json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]});
     }
     let mut message = json!({"role": "assistant", "content": if speaks { json!("Let me look.") } else { Value::Null }});
     let members = message.as_object_mut().expect("an object");
@@ -155,5 +183,43 @@ fn a_model_gets_its_own_thinking_back() {
         let sent: Vec<&Value> = content.iter().take(2).collect();
         let wanted: Vec<&Value> = reply["content"].as_array().expect("blocks").iter().take(2).collect();
         assert_eq!(sent, wanted, "seed {seed}");
+    }
+}
+
+// W3: each signature goes back on the very part that it came with, whether the conversation was stored or not.
+#[test]
+fn a_signature_stays_on_its_part() {
+    for seed in 0..200 {
+        let mut rng = Rng::new(seed);
+        let wire = Wire::gemini("gemini-3-a");
+        let mut history = History::from(vec![Message::user("x")]);
+        let mut replies = Vec::new();
+        for step in 0..4 {
+            let reply = reply(&wire, &mut rng, &format!("SIG{step}END"));
+            let message = wire.decode(&reply).expect("a reply").message;
+            let calls = message.tool_calls.clone();
+            let message = Message::Assistant(message);
+            history.push(if rng.chance(50) { stored(&message) } else { message });
+            for call in &calls {
+                history.push(Message::tool(&call.id, &call.name, ToolStatus::Ok, "sunny"));
+            }
+            if calls.is_empty() {
+                history.push(user(&mut rng));
+            }
+            replies.push(reply);
+        }
+        let body = wire.encode(&ChatRequest { tools: tools(), ..ChatRequest::new(history) }).expect("a body");
+        wire.judge(&body).unwrap_or_else(|problem| panic!("seed {seed}: {problem}"));
+        let body: Value = serde_json::from_str(&body).expect("JSON");
+        let sent = body["contents"].as_array().expect("contents").iter().filter(|content| content["role"] == "model");
+        for (sent, reply) in sent.zip(&replies) {
+            let signatures = |parts: &Value| -> Vec<Value> {
+                let parts = parts.as_array().expect("parts").iter();
+                let own = |part: &&Value| part["thoughtSignature"] != "skip_thought_signature_validator";
+                parts.map(|part| if own(&part) { part["thoughtSignature"].clone() } else { Value::Null }).collect()
+            };
+            let came = &reply["candidates"][0]["content"]["parts"];
+            assert_eq!(signatures(&sent["parts"]), signatures(came), "seed {seed}: {came} went as {sent}");
+        }
     }
 }

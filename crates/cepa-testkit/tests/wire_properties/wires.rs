@@ -4,10 +4,11 @@ use cepa_core::{ChatRequest, ChatResponse, Error, Origin, RawJson};
 use cepa_providers::wire::{
     Dialect,
     anthropic::AnthropicMessages,
+    gemini::{GenerateContent, Generation},
     openai_chat::{AfterTools, OpenAiChat, Quirks, ReplayReasoning, SystemPlace},
 };
 use cepa_testkit::validate::{
-    Violation, anthropic,
+    Violation, anthropic, gemini,
     openai_chat::{self, Endpoint},
 };
 use serde::Deserialize;
@@ -21,6 +22,7 @@ const ANYWHERE: Endpoint =
 pub(crate) enum Wire {
     OpenAi(Box<OpenAiChat>, Endpoint),
     Anthropic(AnthropicMessages),
+    Gemini(GenerateContent),
 }
 
 impl Wire {
@@ -48,6 +50,15 @@ impl Wire {
         Self::Anthropic(AnthropicMessages::new(origin("anthropic", model)))
     }
 
+    /// Gemini; the model's name tells its generation.
+    pub(crate) fn gemini(model: &str) -> Self {
+        Self::Gemini(GenerateContent::new(origin("gemini", model)))
+    }
+
+    pub(crate) fn is_gemini(&self) -> bool {
+        matches!(self, Self::Gemini(_))
+    }
+
     pub(crate) fn is_anthropic(&self) -> bool {
         matches!(self, Self::Anthropic(_))
     }
@@ -56,7 +67,7 @@ impl Wire {
     pub(crate) fn keeps_its_start(&self) -> bool {
         match self {
             Self::OpenAi(dialect, _) => dialect.quirks().system == SystemPlace::Anywhere,
-            Self::Anthropic(_) => true,
+            Self::Anthropic(_) | Self::Gemini(_) => true,
         }
     }
 
@@ -64,6 +75,7 @@ impl Wire {
         match self {
             Self::OpenAi(dialect, _) => dialect.origin(),
             Self::Anthropic(dialect) => dialect.origin(),
+            Self::Gemini(dialect) => dialect.origin(),
         }
     }
 
@@ -72,6 +84,7 @@ impl Wire {
         let pieces = match self {
             Self::OpenAi(dialect, _) => dialect.encode(request)?,
             Self::Anthropic(dialect) => dialect.encode(request)?,
+            Self::Gemini(dialect) => dialect.encode(request)?,
         };
         Ok(String::from_utf8(pieces.concat()).expect("a body is UTF-8"))
     }
@@ -81,6 +94,7 @@ impl Wire {
         match self {
             Self::OpenAi(dialect, _) => dialect.decode(body.as_bytes()),
             Self::Anthropic(dialect) => dialect.decode(body.as_bytes()),
+            Self::Gemini(dialect) => dialect.decode(body.as_bytes()),
         }
     }
 
@@ -90,6 +104,13 @@ impl Wire {
         match self {
             Self::OpenAi(_, endpoint) => openai_chat::validate_for(&body, *endpoint),
             Self::Anthropic(_) => anthropic::validate(&body),
+            Self::Gemini(dialect) => {
+                let model = match dialect.generation() {
+                    Generation::Before3 => gemini::Model::Before3,
+                    Generation::From3 => gemini::Model::From3,
+                };
+                gemini::validate_for(&body, model)
+            }
         }
     }
 
@@ -111,6 +132,7 @@ fn origin(provider: &str, model: &str) -> Origin {
 pub(crate) fn messages(body: &str) -> String {
     #[derive(Deserialize)]
     struct Body {
+        #[serde(alias = "contents")]
         messages: RawJson,
     }
     serde_json::from_str::<Body>(body).expect("a body has messages").messages.as_str().to_owned()
