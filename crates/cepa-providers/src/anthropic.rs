@@ -7,6 +7,7 @@ use crate::{
     catalog::Auth,
     client::{Client, Target},
     http::{HttpClient, HttpSettings},
+    limit::Limiter,
     retry::RetryPolicy,
     secret::ApiKey,
     wire::anthropic::{AnthropicMessages, ApiVersion},
@@ -48,6 +49,7 @@ impl Anthropic {
             headers: HeaderMap::new(),
             http: None,
             retry: RetryPolicy::default(),
+            limiter: None,
             problem: None,
         }
     }
@@ -81,6 +83,7 @@ pub struct AnthropicBuilder {
     headers: HeaderMap,
     http: Option<HttpClient>,
     retry: RetryPolicy,
+    limiter: Option<Limiter>,
     /// The first setting that was not usable; told by `build`.
     problem: Option<Error>,
 }
@@ -159,6 +162,12 @@ impl AnthropicBuilder {
         self
     }
 
+    /// Shares a limit with other models that use the same key.
+    pub fn limiter(mut self, limiter: Limiter) -> Self {
+        self.limiter = Some(limiter);
+        self
+    }
+
     fn put(&mut self, name: &str, value: &str, may_be_secret: bool) {
         match HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok()) {
             Some((name, mut value)) => {
@@ -228,7 +237,7 @@ impl AnthropicBuilder {
             dialect = dialect.with_default_max_tokens(tokens);
         }
         let http = self.http.unwrap_or_default();
-        Ok(Client::new(dialect, Target { origin, url, headers, key, http, retry: self.retry }))
+        Client::new(dialect, Target { origin, url, headers, key, http, retry: self.retry }).with_limiter(self.limiter)
     }
 }
 

@@ -11,13 +11,14 @@ use std::{
 
 use bytes::Bytes;
 use cepa_core::{
-    AssistantMessage, BoxFuture, ChatEvent, ChatModel, ChatRequest, ChatResponse, Error, EventSink, Origin,
+    AssistantMessage, BoxFuture, ChatEvent, ChatModel, ChatRequest, ChatResponse, Error, ErrorKind, EventSink, Origin,
 };
 use http::{HeaderMap, header::CONTENT_TYPE};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
     http::{HttpClient, HttpRequest, HttpResponse},
+    limit::Limiter,
     retry::{Failed, RetryPolicy, retry},
     secret::ApiKey,
     wire::{Delivery, Dialect, names::ToolNames, reply::ReplyDecoder},
@@ -57,8 +58,11 @@ impl fmt::Debug for Target {
 }
 
 /// A model of one provider. Cloning it shares everything.
-#[derive(Clone, Debug)]
-pub struct Client<D>(Arc<Inside<D>>);
+#[derive(Debug)]
+pub struct Client<D> {
+    inside: Arc<Inside<D>>,
+    limiter: Option<Limiter>,
+}
 
 #[derive(Debug)]
 struct Inside<D> {
@@ -66,29 +70,50 @@ struct Inside<D> {
     target: Target,
 }
 
+impl<D> Clone for Client<D> {
+    fn clone(&self) -> Self {
+        Self { inside: Arc::clone(&self.inside), limiter: self.limiter.clone() }
+    }
+}
+
 impl<D: Dialect> Client<D> {
     /// A client that speaks this dialect with that endpoint.
     pub fn new(dialect: D, target: Target) -> Self {
-        Self(Arc::new(Inside { dialect, target }))
+        Self { inside: Arc::new(Inside { dialect, target }), limiter: None }
+    }
+
+    /// Shares a limit with other clients; `None` for none.
+    ///
+    /// # Errors
+    /// `invalid_config` if the limiter would let nothing through.
+    pub fn with_limiter(mut self, limiter: Option<Limiter>) -> Result<Self, Error> {
+        if let Some(limiter) = &limiter {
+            limiter.check()?;
+        }
+        self.limiter = limiter;
+        Ok(self)
     }
 
     /// The dialect.
     pub fn dialect(&self) -> &D {
-        &self.0.dialect
+        &self.inside.dialect
     }
 
     /// Where and how it sends.
     pub fn target(&self) -> &Target {
-        &self.0.target
+        &self.inside.target
     }
 
     async fn call(&self, request: ChatRequest) -> Result<ChatResponse, Error> {
         let names = ToolNames::of(&request.tools)?;
-        let body = self.0.dialect.encode(&request)?;
+        let body = self.inside.dialect.encode(&request)?;
         let sink = names.restoring(request.events.clone());
-        let policy = &self.0.target.retry;
+        let policy = &self.inside.target.retry;
+        // Waiting for a place counts like waiting for an answer.
+        let deadline = Instant::now().checked_add(policy.deadline);
         let response =
-            retry(policy, request.context.cancel(), |_| self.attempt(&request, body.clone(), sink.clone())).await;
+            retry(policy, request.context.cancel(), |_| self.limited(&request, deadline, body.clone(), sink.clone()));
+        let response = response.await;
         let mut response = response.map_err(|error| self.without_key(error))?;
         names.restore(&mut response.message);
         response.offered = request.tools;
@@ -96,10 +121,30 @@ impl<D: Dialect> Client<D> {
         Ok(response)
     }
 
+    /// One try, in its turn.
+    async fn limited(
+        &self,
+        request: &ChatRequest,
+        deadline: Option<Instant>,
+        body: Vec<Bytes>,
+        sink: EventSink,
+    ) -> Result<ChatResponse, Failed> {
+        let Some(limiter) = &self.limiter else { return self.attempt(request, body, sink).await };
+        let _permit = limiter.place(request.context.cancel(), deadline).await?;
+        let result = self.attempt(request, body, sink).await;
+        if let Err(Failed::Unseen(error) | Failed::Delivered(error)) = &result
+            && error.kind() == ErrorKind::RateLimit
+            && let Some(wait) = error.retry_after()
+        {
+            limiter.hold(wait);
+        }
+        result
+    }
+
     async fn attempt(&self, request: &ChatRequest, body: Vec<Bytes>, sink: EventSink) -> Result<ChatResponse, Failed> {
-        let target = &self.0.target;
+        let target = &self.inside.target;
         let delivery = if sink.is_wanted() { Delivery::Streamed } else { Delivery::Whole };
-        let mut post = HttpRequest::post(&self.0.dialect.address(&target.url, delivery), body)?;
+        let mut post = HttpRequest::post(&self.inside.dialect.address(&target.url, delivery), body)?;
         post.headers_mut().extend(target.headers.clone());
         let response = target.http.send(post, request.context.cancel()).await?;
         if !response.is_success() {
@@ -120,14 +165,14 @@ impl<D: Dialect> Client<D> {
     }
 
     async fn read_whole(&self, response: HttpResponse, sink: &EventSink) -> Result<ChatResponse, Error> {
-        let response = self.0.dialect.decode(&response.collect().await?)?;
+        let response = self.inside.dialect.decode(&response.collect().await?)?;
         // A server that does not stream although it was asked to: who listens hears the reply at once.
         emit_whole(&response.message, sink);
         Ok(response)
     }
 
     async fn read_stream(&self, mut response: HttpResponse, sink: EventSink) -> Result<ChatResponse, Error> {
-        let mut reply = ReplyDecoder::new(&self.0.dialect, sink);
+        let mut reply = ReplyDecoder::new(&self.inside.dialect, sink);
         let mut give_up = None;
         while !reply.is_done() {
             let chunk = if reply.is_whole() {
@@ -152,7 +197,7 @@ impl<D: Dialect> Client<D> {
 
     /// Providers echo keys in errors, in streams too.
     fn without_key(&self, error: Error) -> Error {
-        let Some(key) = &self.0.target.key else { return error };
+        let Some(key) = &self.inside.target.key else { return error };
         let (message, code) = (key.redact(error.message()), error.code().map(|code| key.redact(code)));
         let error = error.with_message(message);
         match code {
@@ -164,12 +209,12 @@ impl<D: Dialect> Client<D> {
 
 impl<D: Dialect> ChatModel for Client<D> {
     fn origin(&self) -> &Origin {
-        &self.0.target.origin
+        &self.inside.target.origin
     }
 
     fn chat(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatResponse, Error>> {
         Box::pin(async move {
-            let provider = &self.0.target.origin.provider;
+            let provider = &self.inside.target.origin.provider;
             self.call(request).await.map_err(|error| match error.provider() {
                 Some(_) => error,
                 None => error.with_provider(provider.clone()),

@@ -317,6 +317,56 @@ async fn a_tool_with_a_foreign_name_is_called_by_its_own() {
     }));
 }
 
+// W5: one key's models hold each other back, and a place is free again once a reply was read.
+#[tokio::test]
+async fn models_with_one_limiter_share_what_the_provider_asks_for() {
+    let refused = "HTTP/1.1 429 X\r\nretry-after-ms: 300\r\ncontent-length: 2\r\n\r\n{}".to_owned();
+    let server = Server::start([Answer::Whole(refused), reply("one"), stream(&[text("two"), end()])]).await;
+    let limiter = Limiter::new().concurrency(1);
+    let model = || server.model().with_limiter(Some(limiter.clone())).unwrap();
+    let (first, second) = (model(), model());
+    let start = Instant::now();
+    let refused = first.chat(hi());
+    let later = async {
+        while server.requests().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let (request, heard) = listening();
+        second.chat(request).await.map(|response| (said(&response), heard, start.elapsed()))
+    };
+    let (one, two) = tokio::join!(refused, later);
+    let (two, _, at) = two.unwrap();
+    let mut both = [said(&one.unwrap()), two];
+    both.sort();
+    assert_eq!((both, server.requests().len()), (["one".to_owned(), "two".to_owned()], 3));
+    assert!(at >= Duration::from_millis(300), "{at:?}");
+    assert!(OpenAi::builder("m").api_key(KEY).limiter(Limiter::new().concurrency(0)).build().is_err());
+}
+
+// W5: the time in the queue counts against the total deadline.
+#[tokio::test]
+async fn a_call_that_gets_no_place_before_its_deadline_is_not_sent() {
+    let server = Server::start([Answer::ThenSilence(open_stream(&[text("half")]))]).await;
+    let limiter = Limiter::new().concurrency(1);
+    let mut target = server.model().target().clone();
+    target.retry.deadline = Duration::from_millis(200);
+    let model = Client::new(server.model().dialect().clone(), target).with_limiter(Some(limiter)).unwrap();
+    let cancel = CancellationToken::new();
+    let (mut request, _) = listening();
+    request.context = request.context.with_cancel(cancel.clone());
+    let waits = async {
+        while server.requests().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let error = model.chat(hi()).await.unwrap_err();
+        cancel.cancel();
+        error
+    };
+    let (first, error) = tokio::join!(model.chat(request), waits);
+    assert_eq!(first.unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!((error.kind(), error.provider(), server.requests().len()), (ErrorKind::RateLimit, Some("openai"), 1));
+}
+
 #[test]
 fn the_type_of_a_body_tells_how_to_read_it() {
     for (kind, wanted, expected) in [

@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use crate::{
     client::{Client, Target},
     http::{HttpClient, HttpSettings},
+    limit::Limiter,
     retry::RetryPolicy,
     secret::ApiKey,
     wire::gemini::{GenerateContent, Generation},
@@ -44,6 +45,7 @@ impl Gemini {
             headers: HeaderMap::new(),
             http: None,
             retry: RetryPolicy::default(),
+            limiter: None,
             problem: None,
         }
     }
@@ -74,6 +76,7 @@ pub struct GeminiBuilder {
     headers: HeaderMap,
     http: Option<HttpClient>,
     retry: RetryPolicy,
+    limiter: Option<Limiter>,
     /// The first setting that was not usable; told by `build`.
     problem: Option<Error>,
 }
@@ -140,6 +143,12 @@ impl GeminiBuilder {
         self
     }
 
+    /// Shares a limit with other models that use the same key.
+    pub fn limiter(mut self, limiter: Limiter) -> Self {
+        self.limiter = Some(limiter);
+        self
+    }
+
     fn keep(&mut self, problem: Error) {
         self.problem.get_or_insert(problem);
     }
@@ -183,7 +192,7 @@ impl GeminiBuilder {
             dialect = dialect.with_generation(generation);
         }
         let http = self.http.unwrap_or_default();
-        Ok(Client::new(dialect, Target { origin, url, headers, key, http, retry: self.retry }))
+        Client::new(dialect, Target { origin, url, headers, key, http, retry: self.retry }).with_limiter(self.limiter)
     }
 }
 

@@ -6,6 +6,7 @@ pub mod classify;
 pub mod client;
 pub mod gemini;
 pub mod http;
+pub mod limit;
 pub mod openai;
 pub mod retry;
 pub mod secret;

@@ -9,6 +9,7 @@ use crate::{
     catalog::{Auth, Endpoint, OPENAI},
     client::{Client, Target},
     http::{HttpClient, HttpRequest, HttpSettings},
+    limit::Limiter,
     retry::RetryPolicy,
     secret::ApiKey,
     wire::openai_chat::{OpenAiChat, Quirks},
@@ -40,6 +41,7 @@ impl OpenAi {
             headers: HeaderMap::new(),
             http: None,
             retry: RetryPolicy::default(),
+            limiter: None,
             quirks: None,
             problem: None,
         }
@@ -73,6 +75,7 @@ pub struct OpenAiBuilder {
     headers: HeaderMap,
     http: Option<HttpClient>,
     retry: RetryPolicy,
+    limiter: Option<Limiter>,
     quirks: Option<Quirks>,
     /// The first setting that was not usable; told by `build`.
     problem: Option<Error>,
@@ -91,6 +94,7 @@ impl fmt::Debug for OpenAiBuilder {
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
             .field("http", &self.http)
             .field("retry", &self.retry)
+            .field("limiter", &self.limiter)
             .field("quirks", &self.quirks)
             .finish_non_exhaustive()
     }
@@ -156,6 +160,12 @@ impl OpenAiBuilder {
     /// Sets how often a request is tried.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = policy;
+        self
+    }
+
+    /// Shares a limit with other models that use the same key.
+    pub fn limiter(mut self, limiter: Limiter) -> Self {
+        self.limiter = Some(limiter);
         self
     }
 
@@ -230,7 +240,7 @@ impl OpenAiBuilder {
         let origin = Origin { provider: provider.into(), model: self.model.into() };
         let dialect = OpenAiChat::new(origin.clone(), self.quirks.unwrap_or_else(endpoint.quirks));
         let http = self.http.unwrap_or_default();
-        Ok(Client::new(dialect, Target { origin, url, headers, key, http, retry: self.retry }))
+        Client::new(dialect, Target { origin, url, headers, key, http, retry: self.retry }).with_limiter(self.limiter)
     }
 }
 
