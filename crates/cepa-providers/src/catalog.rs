@@ -7,7 +7,7 @@ use cepa_core::{Error, ErrorKind};
 use crate::wire::{
     ids::IdRule,
     openai_chat::{
-        AfterTools, MaxTokensName, NullContent, Quirks, ReplayReasoning, StreamUsage, SystemPlace, ThinkingName,
+        AfterTools, MaxTokensName, NullContent, Quirks, ReplayReasoning, Roles, StreamUsage, SystemPlace, ThinkingName,
     },
 };
 
@@ -114,6 +114,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
             call_ids: IdRule::ALNUM_9,
             // "Unexpected role 'user' after role 'tool'" (<https://github.com/zed-industries/zed/issues/37021>).
             after_tools: AfterTools::Assistant,
+            // "conversation roles must alternate user and assistant roles" (<https://github.com/charmbracelet/crush/issues/279>).
+            roles: Roles::InTurn,
             ..Quirks::default()
         },
     },
@@ -139,7 +141,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         auth: Auth::Optional,
         // <https://docs.ollama.com/api/openai-compatibility>: `max_tokens` is the one it lists. Templates that refuse `null`
         // for a text: <https://github.com/Dicklesworthstone/pi_agent_rust/issues/45>.
-        quirks: || Quirks { null_content: NullContent::EmptyString, ..local() },
+        // Its own templates take any order of roles.
+        quirks: || Quirks { null_content: NullContent::EmptyString, roles: Roles::AsTheyCome, ..local() },
     },
     Endpoint {
         name: "llama.cpp",
@@ -167,6 +170,8 @@ fn local() -> Quirks {
         max_tokens: MaxTokensName::MaxTokens,
         // "System message must be at the beginning" (<https://github.com/ggml-org/llama.cpp/issues/27367>).
         system: SystemPlace::Single,
+        // "conversation roles must alternate user/assistant/user/assistant/..." (<https://github.com/vllm-project/vllm/issues/6862>).
+        roles: Roles::InTurn,
         call_ids: IdRule::VISIBLE,
         ..Quirks::default()
     }

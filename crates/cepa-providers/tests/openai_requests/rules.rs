@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cepa_providers::wire::openai_chat::{AfterTools, Quirks, ReplayReasoning, SystemPlace};
+use cepa_providers::wire::openai_chat::{AfterTools, Quirks, ReplayReasoning, Roles, SystemPlace};
 use serde_json::Value;
 
 /// The rules that a body breaks.
@@ -25,6 +25,7 @@ pub(crate) fn broken(body: &str, quirks: &Quirks) -> Vec<String> {
     let mut ids = HashSet::new();
     let mut open: Vec<String> = Vec::new();
     let mut last = "";
+    let mut spoke = String::new();
     for (at, message) in messages.iter().enumerate() {
         let role = message["role"].as_str().unwrap_or_default();
         let mut complain = |what: &str| found.push(format!("message {at}: {what}: {message}"));
@@ -47,6 +48,14 @@ pub(crate) fn broken(body: &str, quirks: &Quirks) -> Vec<String> {
         }
         if role == "user" && last == "tool" && quirks.after_tools == AfterTools::Assistant {
             complain("a user behind results");
+        }
+        if quirks.roles == Roles::InTurn
+            && matches!(
+                (spoke.as_str(), role),
+                ("", "assistant") | ("user" | "tool", "user") | ("assistant", "assistant")
+            )
+        {
+            complain("roles that do not take turns");
         }
         if role == "system" && at > 0 && quirks.system == SystemPlace::Single {
             complain("a system message that is not the first");
@@ -105,6 +114,9 @@ pub(crate) fn broken(body: &str, quirks: &Quirks) -> Vec<String> {
                     complain("a system message without words");
                 }
             }
+        }
+        if role != "system" {
+            spoke = role.to_owned();
         }
         last = match role {
             "tool" => "tool",

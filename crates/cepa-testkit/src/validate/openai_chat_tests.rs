@@ -142,10 +142,37 @@ fn an_endpoint_may_take_more() {
         assistant_members: &["reasoning_content"],
         call_members: &["extra_content"],
         system_anywhere: true,
+        roles_in_turn: false,
     };
     body["messages"][6]["role"] = json!("system");
     assert_eq!(validate_for(&body, endpoint), vec![]);
     assert_eq!(validate(&body).len(), 4);
+}
+
+#[test]
+fn an_endpoint_may_want_turns() {
+    let message = |role: &str| match role {
+        "tool" => json!({"role": "tool", "tool_call_id": "c", "content": ""}),
+        "calls" => json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "t", "arguments": "{}"}},
+        ]}),
+        role => json!({"role": role, "content": "x"}),
+    };
+    let endpoint = Endpoint { roles_in_turn: true, ..Endpoint::default() };
+    for (roles, wrong) in [
+        ("system user assistant user", 0),
+        ("user calls tool assistant user", 0),
+        ("user user", 1),
+        ("system assistant user", 1),
+        ("user assistant assistant", 1),
+        ("user calls tool user", 1),
+    ] {
+        let messages: Vec<Value> = roles.split(' ').map(message).collect();
+        let body = json!({"model": "m", "messages": messages});
+        let found: Vec<_> = validate_for(&body, endpoint).iter().map(|violation| violation.rule).collect();
+        assert_eq!(found, vec!["oa.alternate"; wrong], "{roles}");
+        assert_eq!(validate(&body), vec![], "{roles}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use cepa_providers::wire::{
     Dialect,
     anthropic::AnthropicMessages,
     gemini::{GenerateContent, Generation},
-    openai_chat::{AfterTools, OpenAiChat, Quirks, ReplayReasoning, SystemPlace},
+    openai_chat::{OpenAiChat, Quirks, ReplayReasoning, Roles, SystemPlace},
 };
 use cepa_testkit::validate::{
     Violation, anthropic, gemini,
@@ -15,8 +15,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// As OpenAI says it: system messages may stand anywhere.
-const ANYWHERE: Endpoint =
-    Endpoint { body_members: &[], assistant_members: &[], call_members: &[], system_anywhere: true };
+const ANYWHERE: Endpoint = Endpoint {
+    body_members: &[],
+    assistant_members: &[],
+    call_members: &[],
+    system_anywhere: true,
+    roles_in_turn: false,
+};
 
 /// A dialect for one provider and model.
 pub(crate) enum Wire {
@@ -39,10 +44,13 @@ impl Wire {
         Self::OpenAi(Box::new(OpenAiChat::new(origin("deepseek", model), quirks)), endpoint)
     }
 
-    /// A server whose chat template takes one system message at the start, and nobody but the assistant behind results.
+    /// A server whose chat template takes one system message at the start, and user and assistant in turn behind it.
     pub(crate) fn strict(model: &str) -> Self {
-        let quirks = Quirks { system: SystemPlace::Single, after_tools: AfterTools::Assistant, ..Quirks::default() };
-        Self::OpenAi(Box::new(OpenAiChat::new(origin("strict", model), quirks)), Endpoint::default())
+        let quirks = Quirks { system: SystemPlace::Single, roles: Roles::InTurn, ..Quirks::default() };
+        Self::OpenAi(
+            Box::new(OpenAiChat::new(origin("strict", model), quirks)),
+            Endpoint { roles_in_turn: true, ..Endpoint::default() },
+        )
     }
 
     /// Anthropic.

@@ -6,11 +6,16 @@ use bytes::Bytes;
 use cepa_core::{ChatRequest, Content, Entry, Error, ErrorKind, History, Message, Role, ToolMessage, pairing};
 
 use super::{
-    AfterTools, OpenAiChat, SystemPlace,
+    AfterTools, OpenAiChat, Roles, SystemPlace,
     messages::{self, Attached},
     options,
 };
-use crate::wire::{ids::WireIds, json, json::Pieces};
+use crate::wire::{
+    ids::WireIds,
+    json,
+    json::Pieces,
+    words::{GO_ON, START},
+};
 
 /// The body in pieces.
 ///
@@ -39,6 +44,12 @@ pub(super) fn encode(dialect: &OpenAiChat, request: &ChatRequest) -> Result<Vec<
     Ok(pieces.finish())
 }
 
+/// A short message of ours.
+enum Between {
+    NoReply,
+    User(&'static str),
+}
+
 /// The array of messages as it grows.
 struct Writer<'a, 'p> {
     dialect: &'a OpenAiChat,
@@ -46,13 +57,22 @@ struct Writer<'a, 'p> {
     ids: WireIds<'a>,
     /// Who spoke last on the wire.
     last: Option<Role>,
+    /// Who of user, assistant and tools did.
+    spoke: Option<Role>,
     /// The media of the results behind the last calls.
     attached: Vec<Attached<'a>>,
 }
 
 impl<'a, 'p> Writer<'a, 'p> {
     fn new(dialect: &'a OpenAiChat, pieces: &'p mut Pieces) -> Self {
-        Self { dialect, pieces, ids: WireIds::new(dialect.quirks.call_ids), last: None, attached: Vec::new() }
+        Self {
+            dialect,
+            pieces,
+            ids: WireIds::new(dialect.quirks.call_ids),
+            last: None,
+            spoke: None,
+            attached: Vec::new(),
+        }
     }
 
     fn history(&mut self, system_prompt: Option<&str>, history: &'a History) -> Result<(), Error> {
@@ -168,15 +188,37 @@ impl<'a, 'p> Writer<'a, 'p> {
 
     /// Where the next message goes.
     fn begin(&mut self, role: Role) -> Result<&mut Vec<u8>, Error> {
-        let after_tools = self.last == Some(Role::Tool) && role == Role::User;
-        match self.dialect.quirks.after_tools {
-            AfterTools::Assistant if after_tools => messages::no_reply(self.begin(Role::Assistant)?)?,
-            AfterTools::Assistant | AfterTools::Anyone => {}
+        match self.missing_before(role) {
+            Some(Between::NoReply) => messages::no_reply(self.next(Role::Assistant))?,
+            Some(Between::User(text)) => messages::user_text(self.next(Role::User), text)?,
+            None => {}
+        }
+        Ok(self.next(role))
+    }
+
+    fn next(&mut self, role: Role) -> &mut Vec<u8> {
+        if role != Role::System {
+            self.spoke = Some(role);
         }
         if self.last.replace(role).is_some() {
             self.pieces.tail().push(b',');
         }
-        Ok(self.pieces.tail())
+        self.pieces.tail()
+    }
+
+    /// What has to be said before somebody speaks, so that the server takes the order.
+    fn missing_before(&self, role: Role) -> Option<Between> {
+        let quirks = &self.dialect.quirks;
+        let in_turn = quirks.roles == Roles::InTurn;
+        match (self.spoke, role) {
+            (Some(Role::Tool), Role::System | Role::User) if in_turn || quirks.after_tools == AfterTools::Assistant => {
+                Some(Between::NoReply)
+            }
+            (Some(Role::User), Role::User) if in_turn => Some(Between::NoReply),
+            (Some(Role::Assistant), Role::Assistant) if in_turn => Some(Between::User(GO_ON)),
+            (None, Role::Assistant) if in_turn => Some(Between::User(START)),
+            (_, Role::System | Role::User | Role::Assistant | Role::Tool) => None,
+        }
     }
 }
 

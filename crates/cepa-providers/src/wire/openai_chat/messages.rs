@@ -30,6 +30,10 @@ pub(super) fn no_reply(out: &mut Vec<u8>) -> Result<(), Error> {
     plain(out, "assistant", "(no reply)")
 }
 
+pub(super) fn user_text(out: &mut Vec<u8>, text: &str) -> Result<(), Error> {
+    plain(out, "user", text)
+}
+
 fn plain(out: &mut Vec<u8>, role: &'static str, text: &str) -> Result<(), Error> {
     let mut object = Object::start(out);
     object.member("role", role)?;

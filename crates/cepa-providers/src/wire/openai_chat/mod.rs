@@ -7,6 +7,7 @@
 //!   behind the batch's results holds them. What no user message can hold is named in the text as left out.
 //! * Media in an assistant message (of another provider) are named in the text.
 //! * Text documents become text; a thinking budget becomes the nearest effort where only efforts are known.
+//! * Where a server wants user and assistant to take turns and they did not, a short message stands between them.
 //! * Arguments that could not be decoded are sent as `{}`; the result that follows says what was wrong with them.
 //!
 //! What is refused: media in system messages; documents and sounds behind a URL; sounds other than wav and mp3.
@@ -29,7 +30,7 @@ use cepa_core::{ChatRequest, ChatResponse, Error, Origin, WireKey};
 
 use super::Dialect;
 pub use quirks::{
-    AfterTools, MaxTokensName, NullContent, Quirks, ReplayReasoning, StreamUsage, SystemPlace, ThinkingName,
+    AfterTools, MaxTokensName, NullContent, Quirks, ReplayReasoning, Roles, StreamUsage, SystemPlace, ThinkingName,
 };
 pub use stream::Fold;
 

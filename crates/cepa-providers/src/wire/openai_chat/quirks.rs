@@ -30,6 +30,8 @@ pub struct Quirks {
     pub stream_usage: StreamUsage,
     /// What may stand behind the results of tools.
     pub after_tools: AfterTools,
+    /// Whether user and assistant must take turns.
+    pub roles: Roles,
 }
 
 impl Default for Quirks {
@@ -43,6 +45,7 @@ impl Default for Quirks {
             thinking: ThinkingName::ReasoningEffort,
             stream_usage: StreamUsage::Asked,
             after_tools: AfterTools::Anyone,
+            roles: Roles::AsTheyCome,
         }
     }
 }
@@ -112,4 +115,14 @@ pub enum AfterTools {
     Anyone,
     /// The assistant must speak first: where a turn was cut, a short message of it is put in.
     Assistant,
+}
+
+/// Whether user and assistant must take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Roles {
+    /// Either may speak twice.
+    AsTheyCome,
+    /// The user begins, then they take turns, and the assistant speaks behind results: where that is not so, a short message
+    /// is put in. (Two messages joined into one would change bytes that were sent before.)
+    InTurn,
 }

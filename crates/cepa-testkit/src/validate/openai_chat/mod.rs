@@ -29,6 +29,8 @@ pub struct Endpoint {
     pub call_members: &'static [&'static str],
     /// Whether system messages may stand behind the first message, as OpenAI itself allows.
     pub system_anywhere: bool,
+    /// Whether user and assistant must take turns, as templates of open models want it.
+    pub roles_in_turn: bool,
 }
 
 const RULES: Rules = Rules { shape: "oa.shape", unknown_member: "oa.unknown_member" };
@@ -174,6 +176,26 @@ impl Judge {
             self.report.add("oa.ids_unique", "body.messages", format!("two calls have the id `{id}`"));
         }
         self.pairing(messages);
+        if self.endpoint.roles_in_turn {
+            self.turns(messages);
+        }
+    }
+
+    /// "After the optional system message, conversation roles must alternate user/assistant/user/assistant/..."
+    /// <https://github.com/vllm-project/vllm/issues/6862>; calls and results belong to the assistant's turn, and behind results
+    /// only it may speak: "Unexpected role 'user' after role 'tool'" <https://github.com/zed-industries/zed/issues/37021>.
+    fn turns(&mut self, messages: &[Value]) {
+        let mut before = "";
+        for (index, message) in messages.iter().enumerate() {
+            let role = text_of(message, "role");
+            if matches!((before, role), ("", "assistant") | ("user" | "tool", "user") | ("assistant", "assistant")) {
+                let before = if before.is_empty() { "nothing" } else { before };
+                self.report.add("oa.alternate", format!("body.messages[{index}]"), format!("`{role}` behind {before}"));
+            }
+            if !matches!(role, "system" | "developer") {
+                before = role;
+            }
+        }
     }
 
     fn message(&mut self, message: &Value, at: &str, index: usize) {
