@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cepa_core::{BoxFuture, Error, ErrorKind, History};
+use cepa_core::{BoxFuture, CancellationToken, Error, ErrorKind, History};
 
 use crate::{
     agent::{Agent, WhilePaused, busy},
@@ -50,8 +50,8 @@ impl Conversation {
         }
         let Some(id) = &self.id else { return self.turn(TurnStart::Message(messages), options).await };
         loop {
-            let held = Held::enter(&self.agent, id).await?;
-            match self.make_room(id).await {
+            let held = Held::enter(&self.agent, id, &options.cancel).await?;
+            match self.make_room(id, &options.cancel).await {
                 Ok(Room::Free) => {
                     let result = self.turn(TurnStart::Message(messages), options).await;
                     held.leave().await;
@@ -66,9 +66,7 @@ impl Conversation {
             // Waiting for a person holds nothing.
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_millis(200)) => {}
-                () = options.cancel.cancelled() => {
-                    return Err(Error::new(ErrorKind::Cancelled, "cancelled while waiting for decisions").into());
-                }
+                () = options.cancel.cancelled() => return Err(cancelled_waiting("decisions").into()),
             }
         }
     }
@@ -156,7 +154,7 @@ impl Conversation {
     pub async fn reset(&self) -> Result<(), Error> {
         match &self.id {
             Some(id) => {
-                let held = Held::enter(&self.agent, id).await?;
+                let held = Held::enter(&self.agent, id, &CancellationToken::new()).await?;
                 let cleared = self.agent.core.store.clear(id).await;
                 held.leave().await;
                 cleared
@@ -176,7 +174,7 @@ impl Conversation {
     /// As [`Conversation::chat`].
     pub async fn recover(&self) -> Result<Option<TurnResult>, TurnError> {
         let Some(id) = &self.id else { return Ok(None) };
-        let held = Held::enter(&self.agent, id).await?;
+        let held = Held::enter(&self.agent, id, &CancellationToken::new()).await?;
         let mut last = None;
         for live in self.agent.core.store.live_turns(Some(id)).await? {
             if !live.paused {
@@ -204,13 +202,15 @@ impl Conversation {
     }
 
     /// Ends or drives what is not over in the conversation, so that a new turn can begin.
-    async fn make_room(&self, id: &str) -> Result<Room, TurnError> {
+    async fn make_room(&self, id: &str, cancel: &CancellationToken) -> Result<Room, TurnError> {
         let core = &self.agent.core;
+        // What is finished on the way is part of the wait that the caller can cancel.
+        let options = || TurnOptions::new().cancel(cancel.clone());
         for live in core.store.live_turns(Some(id)).await? {
             let given_up = run::was_dropped(core, &live.id);
             if !given_up && !live.paused {
                 // A crash left it behind: it is brought to its end before anything new. If that fails, it is over too.
-                let result = self.turn(TurnStart::Resume { turn: live.id.clone() }, TurnOptions::new()).await;
+                let result = self.turn(TurnStart::Resume { turn: live.id.clone() }, options()).await;
                 match result {
                     Ok(result) if !result.is_paused() => continue,
                     Ok(_) => {}
@@ -223,7 +223,7 @@ impl Conversation {
             }
             if !given_up && resume::expire(core, &live.id).await? {
                 // What waited has expired meanwhile: the turn goes on with that.
-                let result = self.turn(TurnStart::Resume { turn: live.id.clone() }, TurnOptions::new()).await?;
+                let result = self.turn(TurnStart::Resume { turn: live.id.clone() }, options()).await?;
                 if !result.is_paused() {
                     continue;
                 }
@@ -241,6 +241,10 @@ impl Conversation {
         }
         Ok(Room::Free)
     }
+}
+
+fn cancelled_waiting(what: &str) -> Error {
+    Error::new(ErrorKind::Cancelled, format!("cancelled while waiting for {what}"))
 }
 
 enum Room {
@@ -261,9 +265,14 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub(crate) async fn enter(agent: &Agent, conversation: &str) -> Result<Self, Error> {
+    /// Waits for it, until it is the caller's or `cancel` ends the wait.
+    pub(crate) async fn enter(agent: &Agent, conversation: &str, cancel: &CancellationToken) -> Result<Self, Error> {
         let core = &agent.core;
-        let queue = queue::enter(&core.queue, conversation).await;
+        let queue = tokio::select! {
+            biased;
+            queue = queue::enter(&core.queue, conversation) => queue,
+            () = cancel.cancelled() => return Err(cancelled_waiting("the conversation's turn before")),
+        };
         let until = tokio::time::Instant::now() + core.lease_wait;
         let lease_ms = run::lease_ms(core);
         let mut told = false;
@@ -279,7 +288,10 @@ impl Held {
                     if !std::mem::replace(&mut told, true) {
                         tracing::warn!(conversation, "another process works on this conversation; waiting for it");
                     }
-                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    tokio::select! {
+                        () = tokio::time::sleep(Duration::from_millis(50)) => {}
+                        () = cancel.cancelled() => return Err(cancelled_waiting("another process")),
+                    }
                 }
                 Err(error) => return Err(error),
             }

@@ -19,7 +19,7 @@ use crate::{
     turn::{CancelReason, Did, ModelCall, PlannedCall, Ruling, Todo, Turn},
 };
 
-/// How long a tool, or a filter around the model, that was told to stop may take to come to an end by itself.
+/// How long a tool, a gate, or a filter around the model, that was told to stop may take to come to an end by itself.
 const STOP_GRACE: Duration = Duration::from_millis(250);
 
 /// What the loop needs from outside.
@@ -87,7 +87,11 @@ pub(crate) async fn advance<H: Host>(turn: &mut Turn, host: &H, cancel: &Cancell
             take_reply(turn, host, replied, cancel).await?;
         }
         Todo::Decide(calls) => {
-            let rulings = host.decide(turn, calls).await;
+            let rulings = tokio::select! {
+                biased;
+                rulings = host.decide(turn, calls) => rulings,
+                () = stopped(host, cancel) => return Ok(Next::Step),
+            };
             let settled = turn.records().len();
             step(turn, host, Did::Verdicts { rulings, at: now_ms() }).await?;
             tell_settled(turn, host, settled);
@@ -102,7 +106,7 @@ pub(crate) async fn advance<H: Host>(turn: &mut Turn, host: &H, cancel: &Cancell
     Ok(Next::Step)
 }
 
-/// Comes back when a cancelled model call has had its time to end by itself, and is not in the middle of a write.
+/// Comes back when what was cancelled has had its time to end by itself, and is not in the middle of a write.
 async fn stopped<H: Host>(host: &H, cancel: &CancellationToken) {
     cancel.cancelled().await;
     tokio::time::sleep(STOP_GRACE).await;

@@ -33,7 +33,7 @@ pub(crate) async fn decide_and_go_on(
         core.store.decide(&pause.id, decision, &actor, now_ms()).await?;
     }
     let Some(turn) = turn else { return Err(nothing_waits().into()) };
-    let held = Held::enter(&conversation.agent, key).await?;
+    let held = Held::enter(&conversation.agent, key, &options.cancel).await?;
     let result = conversation.turn(TurnStart::Resume { turn }, options).await;
     held.leave().await;
     result
