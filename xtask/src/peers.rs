@@ -57,6 +57,12 @@ pub(crate) const CHECKS: &[Check] = &[
         script: "validate_anthropic.py",
         feed: Feed::Requests("anthropic"),
     },
+    Check {
+        name: "requests-gemini",
+        parts: &["validate-gemini"],
+        script: "validate_gemini.py",
+        feed: Feed::Requests("gemini"),
+    },
 ];
 
 const GOLDEN: &str = "crates/cepa-testkit/tests/golden/requests";
