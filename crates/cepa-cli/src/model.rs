@@ -7,6 +7,7 @@ use cepa::{
     providers::{
         anthropic::Anthropic,
         catalog::{ENDPOINTS, Endpoint},
+        gemini::Gemini,
         openai::OpenAi,
     },
 };
@@ -21,6 +22,9 @@ use crate::{
 
 const ANTHROPIC: &str = "anthropic";
 const OPENAI: &str = "openai";
+const GEMINI: &str = "gemini";
+/// The same models over the wire of another, for which the same key counts.
+const GEMINI_OPENAI: &str = "gemini-openai";
 
 /// The models that a key alone chooses. <https://developers.openai.com/api/docs/models>,
 /// <https://platform.claude.com/docs/en/about-claude/models/overview>
@@ -90,6 +94,7 @@ pub(crate) async fn choose(wish: Option<&ModelWish>, env: Env<'_>) -> Result<Cho
     let keyed = ENDPOINTS.iter().find(|endpoint| endpoint.key_env.is_some_and(|variable| env(variable).is_some()));
     match keyed {
         Some(Endpoint { name, key_env: Some(variable), .. }) => {
+            let name = if *name == GEMINI_OPENAI { GEMINI } else { name };
             why.push_str(&format!("; {variable} is set: choose a model with --model {name}/NAME"));
         }
         Some(_) | None => why.push_str("; for a real one set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama"),
@@ -130,6 +135,7 @@ async fn with_a_name(wish: &ModelWish, env: Env<'_>) -> Result<ModelWish, Error>
         return Ok(ModelWish { model: format!("{provider}/{model}"), ..wish.clone() });
     }
     match endpoint(provider) {
+        None if provider == GEMINI => Err(invalid(format!("which model of {provider}? say --model {provider}/NAME"))),
         Some(endpoint) if [OLLAMA, LLAMA_CPP].contains(&endpoint.name) => {
             let url = wish.base_url.clone().or_else(|| base_url(endpoint, env)).unwrap_or_default();
             let models = probe::models_at(&url, ASKED_LIMIT).await.unwrap_or_default();
@@ -164,6 +170,17 @@ fn build(wish: &ModelWish, why: &str, env: Env<'_>) -> Result<Chosen, Error> {
         let list = list_beside(client.target(), "/v1/messages", "/v1/models");
         return Ok(chosen(Arc::new(client), list));
     }
+    if provider == GEMINI {
+        let mut builder = Gemini::builder(name);
+        if let Some(url) = &wish.base_url {
+            builder = builder.base_url(url);
+        }
+        if let Some(key) = &key {
+            builder = builder.api_key(key);
+        }
+        // Its list of models has another form than those that the doctor reads.
+        return Ok(chosen(Arc::new(builder.build()?), None));
+    }
     let endpoint = endpoint(provider).ok_or_else(|| unknown(&wish.model))?;
     let mut builder = OpenAi::builder(name).endpoint(endpoint);
     if let Some(url) = &wish.base_url {
@@ -190,7 +207,7 @@ fn key_in(variable: &str, env: Env<'_>) -> Result<String, Error> {
 }
 
 fn unknown(wished: &str) -> Error {
-    let mut names: Vec<&str> = vec![OFFLINE, OPENAI, ANTHROPIC, OLLAMA, "llamacpp"];
+    let mut names: Vec<&str> = vec![OFFLINE, OPENAI, ANTHROPIC, GEMINI, OLLAMA, "llamacpp"];
     names.extend(
         ENDPOINTS.iter().map(|endpoint| endpoint.name).filter(|name| ![OPENAI, OLLAMA, LLAMA_CPP].contains(name)),
     );
@@ -201,6 +218,7 @@ fn unknown(wished: &str) -> Error {
         Some(near) if name.is_empty() => format!("do you mean {near}?"),
         Some(near) => format!("do you mean {near}/{}?", one_line(name, 100)),
         None if provider.starts_with("gpt") => format!("do you mean openai/{shown}?"),
+        None if provider.starts_with("gemini-") => format!("do you mean gemini/{shown}?"),
         None if provider.starts_with("claude") => format!("do you mean anthropic/{shown}?"),
         None => format!("write PROVIDER/NAME, with one of {}", names.join(", ")),
     };

@@ -88,6 +88,8 @@ async fn names_that_cannot_be_meant_are_told_what_may_be() {
         ("opnai/gpt-5", "do you mean openai/gpt-5?"),
         ("gpt-5.4", "do you mean openai/gpt-5.4?"),
         ("claude-sonnet-5", "do you mean anthropic/claude-sonnet-5?"),
+        ("gemini-3.8-flash", "do you mean gemini/gemini-3.8-flash?"),
+        ("gemini", "--model gemini/NAME"),
         ("nobody/x", "PROVIDER/NAME"),
         ("groq", "--model groq/NAME"),
         ("groq/", "--model groq/NAME"),
@@ -108,6 +110,15 @@ async fn a_key_has_to_be_where_the_settings_say() {
     assert!(error.message().contains("MY_KEY"));
     let chosen = choose(Some(&named), &env(&[("MY_KEY", "sk-ant-1234567890")])).await.unwrap();
     assert_eq!(chosen.list.unwrap().url, "https://api.anthropic.com/v1/models");
+}
+
+#[tokio::test]
+async fn gemini_speaks_its_own_wire() {
+    let named = ModelWish { api_key_env: Some("MY_KEY".into()), ..wish("gemini/gemini-3.8-flash") };
+    let chosen = choose(Some(&named), &env(&[("MY_KEY", "AIza-1234567890")])).await.unwrap();
+    assert_eq!(chosen.model.origin().provider.as_ref(), "gemini");
+    let chosen = choose(None, &env(&[("GEMINI_API_KEY", "AIza-1234567890")])).await.unwrap();
+    assert!(chosen.line().contains("--model gemini/NAME"), "{}", chosen.line());
 }
 
 #[tokio::test]
