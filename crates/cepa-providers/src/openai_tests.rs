@@ -1,5 +1,7 @@
 //! Where a model sends, and with which key.
 
+use cepa_core::{ErrorKind, Origin};
+
 use super::*;
 
 fn build(builder: OpenAiBuilder, env: &[(&str, &str)]) -> Result<OpenAi, Error> {

@@ -36,6 +36,9 @@ impl IdRule {
     pub const VISIBLE_40: Self = Self { max: 40, ..Self::VISIBLE };
     /// `^[a-zA-Z0-9_-]+$` (<https://github.com/theopenco/llmgateway/pull/3389>).
     pub const WORD: Self = Self { alphabet: Alphabet::Word, min: 1, max: 256 };
+    /// The same, at most 64 of them: `Invalid 'input[95].call_id': string too long. Expected a string with maximum length
+    /// 64` (<https://github.com/AnswerDotAI/fastllm/issues/45>).
+    pub const WORD_64: Self = Self { max: 64, ..Self::WORD };
     /// Nine letters and digits
     /// (<https://docs.vllm.ai/en/v0.15.0/api/vllm/tool_parsers/mistral_tool_parser/>, which names Mistral's own check).
     pub const ALNUM_9: Self = Self { alphabet: Alphabet::Alphanumeric, min: 9, max: 9 };

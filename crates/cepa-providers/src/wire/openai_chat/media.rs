@@ -62,7 +62,7 @@ pub(super) fn is_sendable(part: &Part) -> bool {
 }
 
 /// What a part is, in words for the model.
-pub(super) fn describe(part: &Part) -> String {
+pub(in crate::wire) fn describe(part: &Part) -> String {
     let (kind, media) = match part {
         Part::Text(_) => return "text".to_owned(),
         Part::Reasoning(_) => return "reasoning".to_owned(),
@@ -109,7 +109,7 @@ fn image(out: &mut Vec<u8>, media: &Media) -> Result<(), Error> {
     Ok(())
 }
 
-fn image_type(media: &Media) -> Option<&str> {
+pub(in crate::wire) fn image_type(media: &Media) -> Option<&str> {
     exact_type(media).filter(|name| name.starts_with("image/"))
 }
 
@@ -161,7 +161,7 @@ fn document(out: &mut Vec<u8>, media: &Media) -> Result<(), Error> {
 }
 
 /// Servers tell the format by the name's ending, so there must be one.
-fn default_name(media_type: &str) -> &'static str {
+pub(in crate::wire) fn default_name(media_type: &str) -> &'static str {
     match media_type {
         "application/pdf" => "document.pdf",
         "application/vnd.openxmlformats-officedocument.wordprocessingml.document" => "document.docx",
@@ -171,18 +171,18 @@ fn default_name(media_type: &str) -> &'static str {
     }
 }
 
-fn is_text(media_type: &str) -> bool {
+pub(in crate::wire) fn is_text(media_type: &str) -> bool {
     media_type.starts_with("text/") || matches!(media_type, "application/json" | "application/xml" | "application/yaml")
 }
 
 /// The media type without parameters, unless it is missing or a pattern such as `image/*`.
-fn exact_type(media: &Media) -> Option<&str> {
+pub(in crate::wire) fn exact_type(media: &Media) -> Option<&str> {
     let name = media.media_type.as_deref()?.split(';').next()?.trim();
     let legal = |c: char| c.is_ascii_alphanumeric() || "/+-._".contains(c);
     (name.contains('/') && name.chars().all(legal)).then_some(name)
 }
 
-fn data_url(out: &mut Vec<u8>, media_type: &str, bytes: &[u8]) {
+pub(in crate::wire) fn data_url(out: &mut Vec<u8>, media_type: &str, bytes: &[u8]) {
     quoted_base64(out, &format!("data:{media_type};base64,"), bytes);
 }
 
@@ -198,6 +198,6 @@ fn quoted_base64(out: &mut Vec<u8>, prefix: &str, bytes: &[u8]) {
     out.push(b'"');
 }
 
-pub(super) fn refused(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+pub(in crate::wire) fn refused(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::InvalidInput, message)
 }

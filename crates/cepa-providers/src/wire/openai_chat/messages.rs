@@ -11,7 +11,7 @@ use crate::wire::{json::Object, names::wire_name, words::without_words};
 ///
 /// # Errors
 /// `invalid_input` if it holds anything but text.
-pub(super) fn system_text(content: &Content) -> Result<Cow<'_, str>, Error> {
+pub(in crate::wire) fn system_text(content: &Content) -> Result<Cow<'_, str>, Error> {
     if let Content::Parts(parts) = content
         && let Some(part) = parts.iter().find(|part| !matches!(part, Part::Text(_) | Part::Reasoning(_)))
     {
@@ -98,7 +98,7 @@ fn reasoning(dialect: &OpenAiChat, message: &AssistantMessage) -> Option<String>
 
 /// Assistant messages hold text only; media can only be of another provider's making, and nobody can do anything about
 /// them now: they are named.
-fn assistant_text(content: &Content) -> Cow<'_, str> {
+pub(in crate::wire) fn assistant_text(content: &Content) -> Cow<'_, str> {
     match content {
         Content::Text(text) => text.into(),
         Content::Parts(parts) => parts
@@ -113,7 +113,7 @@ fn assistant_text(content: &Content) -> Cow<'_, str> {
     }
 }
 
-fn left_out(part: &Part) -> String {
+pub(in crate::wire) fn left_out(part: &Part) -> String {
     format!("[{}: left out, it cannot be sent to this model]", media::describe(part))
 }
 

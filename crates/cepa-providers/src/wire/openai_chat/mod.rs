@@ -16,14 +16,14 @@ mod assembly;
 mod calls;
 mod decode;
 mod encode;
-mod media;
-mod messages;
-mod options;
+pub(super) mod media;
+pub(super) mod messages;
+pub(super) mod options;
 mod quirks;
 mod replay;
 mod shape;
 mod stream;
-mod tools;
+pub(super) mod tools;
 mod usage;
 
 use cepa_core::{ChatRequest, ChatResponse, Error, Origin, WireKey};

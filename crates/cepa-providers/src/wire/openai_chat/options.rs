@@ -1,48 +1,13 @@
 //! Everything of a request's body but its messages.
 
-use cepa_core::{ChatOptions, ChatRequest, Error, ErrorKind, Thinking, ToolChoice};
+use cepa_core::{ChatRequest, Error, ErrorKind, Thinking, ToolChoice};
 
 use super::{MaxTokensName, OpenAiChat, StreamUsage, ThinkingName, tools};
 use crate::wire::{
-    json::{self, Object, Pieces},
+    json::{Object, Pieces},
+    members::Members,
     names::wire_name,
 };
-
-/// Members of the body in their order. What the caller passes through as `extra` takes the place of ours.
-struct Members<'a> {
-    pieces: &'a mut Pieces,
-    options: &'a ChatOptions,
-}
-
-impl Members<'_> {
-    /// Where to write a member's value; `None` if the caller sets it.
-    fn open(&mut self, name: &'static str) -> Option<&mut Vec<u8>> {
-        if self.options.extra.contains_key(name) {
-            return None;
-        }
-        let out = self.pieces.tail();
-        out.extend_from_slice(b",\"");
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b"\":");
-        Some(out)
-    }
-
-    fn value<T: serde::Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Error> {
-        self.open(name).map_or(Ok(()), |out| json::write(out, value))
-    }
-
-    fn object(
-        &mut self,
-        name: &'static str,
-        fill: impl FnOnce(&mut Object<'_>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let Some(out) = self.open(name) else { return Ok(()) };
-        let mut object = Object::start(out);
-        fill(&mut object)?;
-        object.end();
-        Ok(())
-    }
-}
 
 /// Appends the members behind the messages, each with a comma in front.
 pub(super) fn write(dialect: &OpenAiChat, request: &ChatRequest, pieces: &mut Pieces) -> Result<(), Error> {
@@ -76,14 +41,7 @@ pub(super) fn write(dialect: &OpenAiChat, request: &ChatRequest, pieces: &mut Pi
             StreamUsage::Told => {}
         }
     }
-    for (name, value) in options.extra.iter().filter(|(name, _)| !["model", "messages"].contains(&&***name)) {
-        let out = pieces.tail();
-        out.push(b',');
-        json::write(out, name)?;
-        out.push(b':');
-        json::write(out, value)?;
-    }
-    Ok(())
+    members.extra(&["model", "messages"])
 }
 
 /// Without tools there is nothing to choose and nothing to run in parallel: both are refused by the API then, and left out.
@@ -142,7 +100,7 @@ fn write_thinking(dialect: &OpenAiChat, thinking: &Thinking, members: &mut Membe
 
 /// The word for a budget, by the table that Google gives (<https://ai.google.dev/gemini-api/docs/openai#thinking>): `low` is
 /// 1,024 tokens, `medium` 8,192, `high` 24,576.
-fn effort(thinking: &Thinking) -> &str {
+pub(in crate::wire) fn effort(thinking: &Thinking) -> &str {
     match thinking {
         Thinking::Off => "none",
         Thinking::Budget(..=1024) => "low",

@@ -8,7 +8,7 @@ use crate::wire::{
     names::{ToolNames, wire_name},
 };
 
-const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
+pub(in crate::wire) const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
 
 /// The list of tools, encoded once per set.
 ///
@@ -53,7 +53,7 @@ fn one(out: &mut Vec<u8>, tool: &Tool) -> Result<(), Error> {
 
 /// The schema as it is, with the `type` and the `properties` that OpenAI wants in every schema of arguments. Its own text
 /// is kept: an order of members that changes would cost the prompt cache.
-fn parameters(tool: &str, schema: &RawJson) -> Result<String, Error> {
+pub(in crate::wire) fn parameters(tool: &str, schema: &RawJson) -> Result<String, Error> {
     let invalid = |what: &str| Error::new(ErrorKind::InvalidTool, format!("the schema of tool `{tool}` {what}"));
     let members: Extra = schema.read().map_err(|error| invalid(&format!("is no JSON object: {error}")))?;
     let mut added = String::new();

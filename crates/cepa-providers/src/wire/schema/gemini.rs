@@ -21,12 +21,11 @@
 //! The order of members is kept.
 
 mod alternatives;
-mod members;
 
 use cepa_core::{Error, ErrorKind, RawJson};
 use serde_json::Value;
 
-pub use members::Members;
+pub use super::Members;
 
 /// How often a schema may contain itself.
 const MAX_TIMES: usize = 2;
