@@ -6,6 +6,7 @@ pub mod anthropic;
 pub mod gemini;
 pub mod neutral;
 pub mod openai_chat;
+pub mod openai_responses;
 mod shape;
 
 use std::fmt;
@@ -13,7 +14,7 @@ use std::fmt;
 /// One rule that a body breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The rule's name: `oa.…` for Chat Completions, `an.…` for Anthropic, `ge.…` for Gemini, `hist.…` for neutral messages.
+    /// The rule's name: `oa.…` for Chat Completions, `or.…` for Responses, `an.…` for Anthropic, `ge.…` for Gemini, `hist.…` for neutral messages.
     pub rule: &'static str,
     /// Where, as a path into the body.
     pub at: String,

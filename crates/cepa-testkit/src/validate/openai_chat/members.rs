@@ -116,7 +116,7 @@ fn is_image_url(url: &str) -> bool {
 }
 
 /// The media type of a data URL in base64.
-pub(super) fn data_url(url: &str) -> Option<&str> {
+pub(in super::super) fn data_url(url: &str) -> Option<&str> {
     let (kind, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
     is_base64(data).then_some(kind)
 }

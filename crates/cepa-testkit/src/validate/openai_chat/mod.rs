@@ -5,7 +5,7 @@
 //! <https://platform.openai.com/docs/api-reference/chat/create>, and the messages of the 400s that the server answers where
 //! the schema is silent. A rule without a link of its own is the schema's.
 
-mod members;
+pub(super) mod members;
 
 use serde_json::{Map, Value};
 
