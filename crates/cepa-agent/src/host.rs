@@ -268,6 +268,7 @@ impl Host for KernelHost {
             options,
             context,
             events: self.sink(),
+            model: None,
         };
         let response = self.kernel.invoke_chat(request).await?;
         *self.offered.lock().unwrap_or_else(PoisonError::into_inner) = Some(response.offered.clone());

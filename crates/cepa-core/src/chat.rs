@@ -47,6 +47,47 @@ pub struct ChatRequest {
     pub context: ToolContext,
     /// Where streamed events go.
     pub events: EventSink,
+    /// Who answers in place of the kernel's model; a model itself does not look at it.
+    pub model: Option<SharedModel>,
+}
+
+/// A model that a filter chose for a request.
+///
+/// ```
+/// use cepa_core::{Chat, ChatModel, Stage, SharedModel};
+/// fn for_short_ones(small: impl ChatModel) -> cepa_core::FnFilter<Chat> {
+///     let small = SharedModel::new(small);
+///     Chat::before("small", move |mut request| {
+///         if request.messages.len() < 3 {
+///             request.model = Some(small.clone());
+///         }
+///         Ok(request)
+///     })
+/// }
+/// ```
+#[derive(Clone)]
+pub struct SharedModel(Arc<dyn ChatModel>);
+
+impl SharedModel {
+    /// Shares a model.
+    pub fn new(model: impl ChatModel) -> Self {
+        Self(Arc::new(model))
+    }
+
+    /// The provider's catalog entry and the model's name.
+    pub fn origin(&self) -> &Origin {
+        self.0.origin()
+    }
+
+    pub(crate) fn into_inner(self) -> Arc<dyn ChatModel> {
+        self.0
+    }
+}
+
+impl fmt::Debug for SharedModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SharedModel").field(self.origin()).finish()
+    }
 }
 
 impl ChatRequest {

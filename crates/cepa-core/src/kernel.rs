@@ -9,8 +9,8 @@ use std::{
 };
 
 use crate::{
-    BoxFuture, Chain, Chat, ChatModel, ChatOptions, ChatRequest, ChatResponse, Error, Filter, Origin, Tool, ToolError,
-    ToolFailure, ToolOutput, ToolRequest, ToolResponse, ToolSet, pairing, tool::panic_text,
+    BoxFuture, Chain, Chat, ChatModel, ChatOptions, ChatRequest, ChatResponse, Error, Filter, Origin, SharedModel,
+    Tool, ToolError, ToolFailure, ToolOutput, ToolRequest, ToolResponse, ToolSet, pairing, tool::panic_text,
 };
 
 /// A model with its tools, filters and settings: immutable, shared, cheap to clone.
@@ -157,6 +157,8 @@ fn call_model(
     mut request: ChatRequest,
     defaults: &ChatOptions,
 ) -> impl Future<Output = Result<ChatResponse, Error>> + Send + use<> {
+    // A filter may have chosen another one.
+    let model = request.model.take().map_or(model, SharedModel::into_inner);
     request.options = request.options.or(defaults);
     request.messages = pairing::heal(&request.messages);
     async move {

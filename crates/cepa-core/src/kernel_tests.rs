@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::{
     Args, Chat, ChatEvent, ChatModel, ChatOptions, ChatRequest, Error, ErrorKind, EventSink, History, Kernel, Message,
-    Stage, Tool, ToolChoice, ToolContext, ToolError, ToolFailure, ToolOutput, ToolRequest, ToolSet, ToolSpec,
-    ToolStatus, pairing,
+    SharedModel, Stage, Tool, ToolChoice, ToolContext, ToolError, ToolFailure, ToolOutput, ToolRequest, ToolSet,
+    ToolSpec, ToolStatus, pairing,
     toys::{calls, echo, model, request, says},
 };
 
@@ -91,6 +91,24 @@ async fn the_kernels_settings_fill_what_a_request_leaves_open() {
     let options = last(&seen).options;
     assert_eq!((options.max_tokens, options.temperature, options.stop), (Some(100), Some(0.9), vec!["END".to_owned()]));
     assert_eq!(serde_json::Value::Object(options.extra), json!({"seed": 2, "user": "u"}));
+}
+
+#[tokio::test]
+async fn a_filter_chooses_who_answers() {
+    // F6: healed and with the kernel's settings, as for its own model.
+    let ((own, seen_by_own), (other, seen)) = (recording(), recording());
+    let other = SharedModel::new(other);
+    let choose = Chat::before("choose", move |mut request: ChatRequest| {
+        request.model = Some(other.clone());
+        Ok(request)
+    });
+    let settings = ChatOptions { max_tokens: Some(100), ..ChatOptions::default() };
+    let kernel = Kernel::builder(own).settings(settings).chat_filter(choose).build().unwrap();
+    let broken = History::from(vec![Message::user("u"), calls(&["x"]), Message::user("and?")]);
+    kernel.invoke_chat(ChatRequest::new(broken)).await.unwrap();
+    let sent = last(&seen);
+    assert_eq!((sent.options.max_tokens, sent.messages.len(), sent.model.is_none()), (Some(100), 4, true));
+    assert!(seen_by_own.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -26,7 +26,9 @@ mod typed;
 mod typed_schema;
 
 pub use args::Args;
-pub use chat::{Chat, ChatEvent, ChatModel, ChatOptions, ChatRequest, ChatResponse, EventSink, Thinking, ToolChoice};
+pub use chat::{
+    Chat, ChatEvent, ChatModel, ChatOptions, ChatRequest, ChatResponse, EventSink, SharedModel, Thinking, ToolChoice,
+};
 pub use context::{CONVERSATION_ID, ToolContext, Writes};
 pub use encoded::{EncodedSlot, WireKey};
 pub use error::{Error, ErrorKind, ToolFailure};

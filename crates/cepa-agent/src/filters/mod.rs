@@ -16,11 +16,13 @@
 
 mod approval;
 mod errors;
+mod fallback;
 mod logging;
 mod timeout;
 
 pub use approval::{Answer, Approval};
 pub use errors::Errors;
+pub use fallback::{FALLBACK_ORDER, Fallback};
 pub use logging::Logging;
 pub use timeout::Timeout;
 
