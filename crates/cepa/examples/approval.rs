@@ -1,8 +1,8 @@
 //! An approval that survives a restart: run it, see it wait, run it again with `approve`.
 //!
 //! ```text
-//! OPENAI_API_KEY=… cargo run --example approval
-//! OPENAI_API_KEY=… cargo run --example approval approve
+//! OPENAI_API_KEY=… cargo run -p cepa --example approval
+//! OPENAI_API_KEY=… cargo run -p cepa --example approval approve
 //! ```
 
 use cepa::prelude::*;
