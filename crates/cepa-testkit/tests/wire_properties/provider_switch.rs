@@ -70,8 +70,8 @@ fn reply(wire: &Wire, rng: &mut Rng, mark: &str) -> Value {
             parts.push(json!({"text": ""}));
         }
         let place = if calls == 0 { parts.len() - 1 } else { parts.len() - calls };
-        if thinks {
-            parts[place]["thoughtSignature"] = json!(signature);
+        if let Some(part) = parts.get_mut(place).filter(|_| thinks) {
+            part["thoughtSignature"] = json!(signature);
         }
         return json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]});
     }
