@@ -10,7 +10,10 @@ use crate::{
     limit::Limiter,
     retry::RetryPolicy,
     secret::ApiKey,
-    wire::anthropic::{AnthropicMessages, ApiVersion},
+    wire::{
+        anthropic::{AnthropicMessages, ApiVersion},
+        caps::Caps,
+    },
 };
 
 const BASE_URL: &str = "https://api.anthropic.com";
@@ -50,6 +53,7 @@ impl Anthropic {
             http: None,
             retry: RetryPolicy::default(),
             limiter: None,
+            caps: Caps::default(),
             problem: None,
         }
     }
@@ -84,6 +88,7 @@ pub struct AnthropicBuilder {
     http: Option<HttpClient>,
     retry: RetryPolicy,
     limiter: Option<Limiter>,
+    caps: Caps,
     /// The first setting that was not usable; told by `build`.
     problem: Option<Error>,
 }
@@ -168,6 +173,12 @@ impl AnthropicBuilder {
         self
     }
 
+    /// Sets how much of a reply is taken.
+    pub fn caps(mut self, caps: Caps) -> Self {
+        self.caps = caps;
+        self
+    }
+
     fn put(&mut self, name: &str, value: &str, may_be_secret: bool) {
         match HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok()) {
             Some((name, mut value)) => {
@@ -237,7 +248,9 @@ impl AnthropicBuilder {
             dialect = dialect.with_default_max_tokens(tokens);
         }
         let http = self.http.unwrap_or_default();
-        Client::new(dialect, Target { origin, url, headers, key, http, retry: self.retry }).with_limiter(self.limiter)
+        Client::new(dialect, Target { origin, url, headers, key, http, retry: self.retry })
+            .with_limiter(self.limiter)
+            .map(|client| client.with_caps(self.caps))
     }
 }
 

@@ -21,7 +21,12 @@ use crate::{
     limit::Limiter,
     retry::{Failed, RetryPolicy, retry},
     secret::ApiKey,
-    wire::{Delivery, Dialect, names::ToolNames, reply::ReplyDecoder},
+    wire::{
+        Delivery, Dialect,
+        caps::Caps,
+        names::ToolNames,
+        reply::{ReplyDecoder, whole},
+    },
 };
 
 /// How long a stream whose reply is complete is read on for figures about it.
@@ -62,6 +67,7 @@ impl fmt::Debug for Target {
 pub struct Client<D> {
     inside: Arc<Inside<D>>,
     limiter: Option<Limiter>,
+    caps: Caps,
 }
 
 #[derive(Debug)]
@@ -72,14 +78,14 @@ struct Inside<D> {
 
 impl<D> Clone for Client<D> {
     fn clone(&self) -> Self {
-        Self { inside: Arc::clone(&self.inside), limiter: self.limiter.clone() }
+        Self { inside: Arc::clone(&self.inside), limiter: self.limiter.clone(), caps: self.caps }
     }
 }
 
 impl<D: Dialect> Client<D> {
     /// A client that speaks this dialect with that endpoint.
     pub fn new(dialect: D, target: Target) -> Self {
-        Self { inside: Arc::new(Inside { dialect, target }), limiter: None }
+        Self { inside: Arc::new(Inside { dialect, target }), limiter: None, caps: Caps::default() }
     }
 
     /// Shares a limit with other clients; `None` for none.
@@ -92,6 +98,12 @@ impl<D: Dialect> Client<D> {
         }
         self.limiter = limiter;
         Ok(self)
+    }
+
+    /// Sets how much of a reply is taken.
+    pub fn with_caps(mut self, caps: Caps) -> Self {
+        self.caps = caps;
+        self
     }
 
     /// The dialect.
@@ -165,14 +177,14 @@ impl<D: Dialect> Client<D> {
     }
 
     async fn read_whole(&self, response: HttpResponse, sink: &EventSink) -> Result<ChatResponse, Error> {
-        let response = self.inside.dialect.decode(&response.collect().await?)?;
+        let response = whole(&self.inside.dialect, self.caps, &response.collect().await?)?;
         // A server that does not stream although it was asked to: who listens hears the reply at once.
         emit_whole(&response.message, sink);
         Ok(response)
     }
 
     async fn read_stream(&self, mut response: HttpResponse, sink: EventSink) -> Result<ChatResponse, Error> {
-        let mut reply = ReplyDecoder::new(&self.inside.dialect, sink);
+        let mut reply = ReplyDecoder::new(&self.inside.dialect, sink).with_caps(self.caps);
         let mut give_up = None;
         while !reply.is_done() {
             let chunk = if reply.is_whole() {

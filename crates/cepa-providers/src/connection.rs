@@ -12,7 +12,7 @@ use crate::{
     limit::Limiter,
     retry::RetryPolicy,
     secret::ApiKey,
-    wire::Dialect,
+    wire::{Dialect, caps::Caps},
 };
 
 /// The settings of a connection.
@@ -27,6 +27,7 @@ pub(crate) struct Connection {
     pub(crate) http: Option<HttpClient>,
     pub(crate) retry: RetryPolicy,
     pub(crate) limiter: Option<Limiter>,
+    pub(crate) caps: Caps,
     /// The first setting that was not usable; told when the model is built.
     problem: Option<Error>,
 }
@@ -45,6 +46,7 @@ impl fmt::Debug for Connection {
             .field("http", &self.http)
             .field("retry", &self.retry)
             .field("limiter", &self.limiter)
+            .field("caps", &self.caps)
             .finish_non_exhaustive()
     }
 }
@@ -62,6 +64,7 @@ impl Connection {
             http: None,
             retry: RetryPolicy::default(),
             limiter: None,
+            caps: Caps::default(),
             problem: None,
         }
     }
@@ -153,7 +156,9 @@ impl Connection {
         let origin = Origin { provider: provider.into(), model: self.model.into() };
         let dialect = dialect(origin.clone());
         let http = self.http.unwrap_or_default();
-        Client::new(dialect, Target { origin, url, headers, key, http, retry: self.retry }).with_limiter(self.limiter)
+        Client::new(dialect, Target { origin, url, headers, key, http, retry: self.retry })
+            .with_limiter(self.limiter)
+            .map(|client| client.with_caps(self.caps))
     }
 }
 

@@ -9,7 +9,10 @@ use crate::{
     limit::Limiter,
     retry::RetryPolicy,
     secret::ApiKey,
-    wire::gemini::{GenerateContent, Generation},
+    wire::{
+        caps::Caps,
+        gemini::{GenerateContent, Generation},
+    },
 };
 
 const BASE_URL: &str = "https://generativelanguage.googleapis.com/v1beta";
@@ -46,6 +49,7 @@ impl Gemini {
             http: None,
             retry: RetryPolicy::default(),
             limiter: None,
+            caps: Caps::default(),
             problem: None,
         }
     }
@@ -77,6 +81,7 @@ pub struct GeminiBuilder {
     http: Option<HttpClient>,
     retry: RetryPolicy,
     limiter: Option<Limiter>,
+    caps: Caps,
     /// The first setting that was not usable; told by `build`.
     problem: Option<Error>,
 }
@@ -149,6 +154,12 @@ impl GeminiBuilder {
         self
     }
 
+    /// Sets how much of a reply is taken.
+    pub fn caps(mut self, caps: Caps) -> Self {
+        self.caps = caps;
+        self
+    }
+
     fn keep(&mut self, problem: Error) {
         self.problem.get_or_insert(problem);
     }
@@ -192,7 +203,9 @@ impl GeminiBuilder {
             dialect = dialect.with_generation(generation);
         }
         let http = self.http.unwrap_or_default();
-        Client::new(dialect, Target { origin, url, headers, key, http, retry: self.retry }).with_limiter(self.limiter)
+        Client::new(dialect, Target { origin, url, headers, key, http, retry: self.retry })
+            .with_limiter(self.limiter)
+            .map(|client| client.with_caps(self.caps))
     }
 }
 

@@ -9,7 +9,10 @@ use crate::{
     http::{HttpClient, HttpSettings},
     limit::Limiter,
     retry::RetryPolicy,
-    wire::openai_chat::{OpenAiChat, Quirks},
+    wire::{
+        caps::Caps,
+        openai_chat::{OpenAiChat, Quirks},
+    },
 };
 
 /// A model that speaks chat completions.
@@ -109,6 +112,12 @@ impl OpenAiBuilder {
     /// Shares a limit with other models that use the same key.
     pub fn limiter(mut self, limiter: Limiter) -> Self {
         self.connection.limiter = Some(limiter);
+        self
+    }
+
+    /// Sets how much of a reply is taken.
+    pub fn caps(mut self, caps: Caps) -> Self {
+        self.connection.caps = caps;
         self
     }
 

@@ -9,7 +9,10 @@ use crate::{
     http::{HttpClient, HttpSettings},
     limit::Limiter,
     retry::RetryPolicy,
-    wire::openai_responses::{EncryptedReasoning, Quirks, Responses, StrictTools, Summary},
+    wire::{
+        caps::Caps,
+        openai_responses::{EncryptedReasoning, Quirks, Responses, StrictTools, Summary},
+    },
 };
 
 /// A model that speaks OpenAI's Responses API. Conversations are never stored at the provider.
@@ -104,6 +107,12 @@ impl OpenAiResponsesBuilder {
     /// Shares a limit with other models that use the same key.
     pub fn limiter(mut self, limiter: Limiter) -> Self {
         self.connection.limiter = Some(limiter);
+        self
+    }
+
+    /// Sets how much of a reply is taken.
+    pub fn caps(mut self, caps: Caps) -> Self {
+        self.connection.caps = caps;
         self
     }
 

@@ -1,6 +1,7 @@
 //! Wires: what a provider's requests and responses look like. Pure functions and a fold, no I/O.
 
 pub mod anthropic;
+pub mod caps;
 pub mod gemini;
 mod hash;
 pub mod ids;

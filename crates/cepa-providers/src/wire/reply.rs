@@ -2,7 +2,10 @@
 
 use cepa_core::{ChatResponse, Error, EventSink};
 
-use super::{Accumulator, Dialect};
+use super::{
+    Accumulator, Dialect,
+    caps::{Caps, Counter},
+};
 use crate::sse::{SseDecoder, SseEvent};
 
 /// Decodes the body of a streamed reply, however the network cuts it.
@@ -25,12 +28,34 @@ pub struct ReplyDecoder<A> {
     fold: A,
     sink: EventSink,
     events: Vec<SseEvent>,
+    caps: Caps,
+    counter: Counter,
+    /// The bytes so far.
+    bytes: usize,
 }
 
 impl<A: Accumulator> ReplyDecoder<A> {
     /// At the start of a body; events go to the sink as they become known.
     pub fn new<D: Dialect<Accumulator = A>>(dialect: &D, sink: EventSink) -> Self {
-        Self { sse: SseDecoder::new(), fold: dialect.accumulator(), sink, events: Vec::new() }
+        let caps = Caps::default();
+        let counter = Counter::new(caps);
+        Self {
+            sse: SseDecoder::new().with_max_event_bytes(caps.event_bytes),
+            fold: dialect.accumulator(),
+            sink: counter.before(sink),
+            events: Vec::new(),
+            caps,
+            counter,
+            bytes: 0,
+        }
+    }
+
+    /// Sets other bounds, before the first piece.
+    pub fn with_caps(mut self, caps: Caps) -> Self {
+        self.sse = self.sse.with_max_event_bytes(caps.event_bytes);
+        self.counter.set(caps);
+        self.caps = caps;
+        self
     }
 
     /// Takes the next piece of the body.
@@ -38,14 +63,19 @@ impl<A: Accumulator> ReplyDecoder<A> {
     /// # Errors
     /// What the stream reports or cannot be read, with the text so far. The decoder is of no use afterwards.
     pub fn push(&mut self, chunk: &[u8]) -> Result<(), Error> {
+        let within = self.caps.reply_bytes.saturating_sub(self.bytes).min(chunk.len());
+        self.bytes = self.bytes.saturating_add(chunk.len());
+        let (taken, left) = chunk.split_at_checked(within).unwrap_or((chunk, &[]));
         let mut events = std::mem::take(&mut self.events);
-        let pushed = self.sse.push(chunk, &mut events);
+        let pushed = self.sse.push(taken, &mut events);
         // What came before a fault counts, so that the outcome does not depend on how the body was cut.
         for event in events.drain(..) {
             self.take(event)?;
         }
         self.events = events;
-        pushed.map_err(|error| self.keep_text(error))
+        pushed.map_err(|error| self.keep_text(error))?;
+        // What follows the end of a reply is nobody's.
+        if left.is_empty() || self.is_done() { Ok(()) } else { Err(self.keep_text(self.caps.reply_too_large())) }
     }
 
     /// Whether the end of the reply was seen, so that nothing more need be read.
@@ -72,20 +102,35 @@ impl<A: Accumulator> ReplyDecoder<A> {
             self.take(event)?;
         }
         let text = self.fold.partial_text().to_owned();
-        self.fold.finish(&self.sink).map_err(|error| keep_text(error, &text))
+        let checked = |response: ChatResponse| {
+            self.counter.check().and_then(|()| self.caps.check(&response.message)).map(|()| response)
+        };
+        self.fold.finish(&self.sink).and_then(checked).map_err(|error| keep_text(error, &text))
     }
 
     fn take(&mut self, event: SseEvent) -> Result<(), Error> {
         if self.fold.is_done() {
             return Ok(());
         }
-        self.fold.event(event, &self.sink).map_err(|error| self.keep_text(error))
+        let taken = self.fold.event(event, &self.sink);
+        // The bound that was passed says more than what came of it.
+        self.counter.check().and(taken).map_err(|error| self.keep_text(error))
     }
 
     /// An error that ends this reply, with the text so far.
     pub fn keep_text(&self, error: Error) -> Error {
         keep_text(error, self.fold.partial_text())
     }
+}
+
+/// The response in a body that was not streamed.
+///
+/// # Errors
+/// As [`Dialect::decode`], and `decode` if the reply passes its bounds.
+pub fn whole(dialect: &impl Dialect, caps: Caps, body: &[u8]) -> Result<ChatResponse, Error> {
+    let response = dialect.decode(body)?;
+    caps.check(&response.message)?;
+    Ok(response)
 }
 
 fn keep_text(error: Error, text: &str) -> Error {

@@ -20,6 +20,9 @@ use crate::{
     wire::{Accumulator, ids::ReplyIds, surrogates},
 };
 
+/// More blocks than any reply has; finding the open ones takes longer with each.
+const MAX_BLOCKS: usize = 4096;
+
 /// A reply that is being streamed.
 #[derive(Debug)]
 pub struct Fold {
@@ -101,6 +104,9 @@ impl Fold {
     }
 
     fn block_started(&mut self, event: &Event<'_>, sink: &EventSink) -> Result<(), Error> {
+        if self.blocks.len() >= MAX_BLOCKS {
+            return Err(self.bad(&format!("the reply holds more than {MAX_BLOCKS} blocks")));
+        }
         let raw = event.content_block.and_then(|raw| RawJson::parse(raw.get()).ok());
         let raw = raw.ok_or_else(|| self.bad("a block begins without a content_block"))?;
         let block = Received::read(raw, &mut self.ids).map_err(|what| self.bad(&what))?;
