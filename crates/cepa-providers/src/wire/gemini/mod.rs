@@ -10,7 +10,7 @@
 //!   (<https://ai.google.dev/gemini-api/docs/function-calling#multimodal>); for older ones, and other media, they stand behind
 //!   the batch's responses in the same turn. What the API does not take is named in the text.
 //! * Arguments that could not be decoded are sent as `{}`; the result that follows says what was wrong with them.
-//! * Names that begin with a digit or a dash get an underscore in front; see [`names`](self).
+//! * Names that begin with a digit or a dash get an underscore in front, which replies lose again.
 //! * Efforts become budgets for models before Gemini 3, which know no levels.
 //! * Schemas: see [`schema::gemini`](super::schema::gemini).
 //!
