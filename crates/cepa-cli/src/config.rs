@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsStr,
+    io::{self, Read as _},
     path::{Component, Path, PathBuf},
 };
 
@@ -15,6 +16,8 @@ use crate::{
 };
 
 const KEYS: [&str; 7] = ["model", "base_url", "api_key_env", "system_prompt", "max_batches", "root", "db"];
+/// More than any settings with a long system prompt.
+const MAX_FILE: u64 = 1 << 20;
 const MAX_BATCHES: std::ops::RangeInclusive<u32> = 1..=1_000;
 
 /// What a settings file says.
@@ -193,11 +196,20 @@ impl File {
     /// A settings file, if it is there.
     fn read(path: &Path) -> Result<Option<Self>, Error> {
         let shown = path.display();
-        let bytes = match std::fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(invalid(format!("{shown} cannot be read: {error}"))),
-        };
+        let cannot = |error| invalid(format!("{shown} cannot be read: {error}"));
+        match std::fs::metadata(path) {
+            Ok(found) if found.is_file() => {}
+            // Whoever made the folder may have put a pipe there, in which a read waits for ever, or a device without an end.
+            Ok(_) => return Err(invalid(format!("{shown} is not a regular file: remove it, or make it one"))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(cannot(error)),
+        }
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path).map_err(cannot)?;
+        file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(cannot)?;
+        if bytes.len() as u64 > MAX_FILE {
+            return Err(invalid(format!("{shown} is larger than {} KB, which no settings need", MAX_FILE >> 10)));
+        }
         let text =
             String::from_utf8(bytes).map_err(|_| invalid(format!("{shown} is not UTF-8 text: save it as such")))?;
         Self::parse(&text).map(Some).map_err(|why| invalid(format!("{shown}{why}")))

@@ -145,3 +145,25 @@ fn the_nearest_word_is_found() {
     assert_eq!(nearest("Modle", KEYS.into_iter()), Some("model"));
     assert_eq!(nearest("temperature", KEYS.into_iter()), None);
 }
+
+#[test]
+#[cfg(unix)]
+fn a_settings_file_that_is_no_ordinary_file_is_refused_and_not_waited_for() {
+    let here = Here::new("", "");
+    let path = here.folder.path().join("project/cepa.toml");
+    let refused = |what: &str| {
+        let told = here.read(&Options::default()).unwrap_err();
+        assert!(told.contains("cepa.toml is") && told.contains(what), "{told}");
+    };
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    refused("not a regular file");
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+    refused("not a regular file");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    refused("not a regular file");
+    std::fs::remove_dir(&path).unwrap();
+    std::fs::write(&path, "#".repeat(2 << 20)).unwrap();
+    refused("larger than");
+}

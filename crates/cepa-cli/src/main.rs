@@ -67,7 +67,10 @@ fn work(cli: Cli) -> Result<Exit, Problem> {
         Error::new(ErrorKind::InvalidConfig, format!("the system gives this process no more resources ({error})"))
     })?;
     let mut session = Session::new(settings);
-    let done = runtime.block_on(command(&mut session, cli.command.unwrap_or(Command::Chat)));
+    let done = runtime.block_on(async {
+        signals::outlive_the_file_limit();
+        command(&mut session, cli.command.unwrap_or(Command::Chat)).await
+    });
     // The store closes its file; what still waits in a read is left behind.
     drop(session);
     runtime.shutdown_background();

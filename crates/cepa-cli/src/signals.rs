@@ -2,6 +2,18 @@
 
 use std::io;
 
+/// From now on a file that reaches the limit of this process (`ulimit -f`) is an error of the write, as a full disk is,
+/// and does not end the process without a word.
+#[cfg(unix)]
+pub(crate) fn outlive_the_file_limit() {
+    use tokio::signal::unix::{SignalKind, signal};
+    // The handler stays when its listener is dropped. Without it nothing is worse than it was.
+    drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())));
+}
+
+#[cfg(not(unix))]
+pub(crate) fn outlive_the_file_limit() {}
+
 /// What was asked of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {

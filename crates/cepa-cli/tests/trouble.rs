@@ -74,6 +74,19 @@ fn a_damaged_database_says_so() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_database_at_the_limit_for_files_says_so_and_loses_nothing() {
+    let home = Home::new();
+    home.say("what time is it").ends(0);
+    let mut limited = std::process::Command::new("sh");
+    let cepa = home.command(&["run", "hello"]);
+    limited.args(["-c", "ulimit -f 1; exec \"$0\" \"$@\""]).arg(cepa.get_program()).args(cepa.get_args());
+    limited.current_dir(cepa.get_current_dir().unwrap());
+    finished(limited.output().unwrap()).fails_with(1, "ulimit -f");
+    assert!(home.cepa(&["history", "talk"]).ends(0).contains("what time is it"));
+}
+
+#[test]
 fn a_database_in_no_folder_says_what_to_do() {
     let home = Home::new();
     let mut command = home.bare(&["run", "hello", "--model", "offline", "--db", "no/where/cepa.db"]);

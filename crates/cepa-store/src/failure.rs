@@ -82,7 +82,9 @@ fn explain(path: &Path, error: &rusqlite::Error) -> Error {
         }
         ErrorCode::SystemIoFailure => (
             ErrorKind::Store,
-            format!("the disk failed while the database was read or written ({said}); check the disk: {file}"),
+            format!(
+                "the disk failed while the database was read or written ({said}); check the disk, and the limit for files (ulimit -f): {file}"
+            ),
         ),
         ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => (
             ErrorKind::Store,

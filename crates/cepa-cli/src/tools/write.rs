@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     io::{self, Write as _},
-    path::Path,
+    path::{Component, Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
     time::SystemTime,
 };
@@ -84,7 +84,7 @@ impl Place {
                 if root.dir().symlink_metadata(&path).is_ok() {
                     return Err(refused(format!("{shown} is a link that leads nowhere; write to another name")));
                 }
-                path
+                without_detours(root.dir(), &path)
             }
             Err(error) => return Err(failed(error)),
         };
@@ -132,6 +132,27 @@ impl Place {
         }
         temporary.rename(&self.name).map_err(failed)
     }
+}
+
+/// A path without the steps into folders that are not there and back out: those folders need not be made, and must not be
+/// left behind when the path leads out of the root.
+fn without_detours(root: &Dir, path: &Path) -> PathBuf {
+    let (mut there, mut new) = (PathBuf::new(), PathBuf::new());
+    for part in path.components() {
+        match part {
+            // A folder that is not there is no link, so that the step back undoes the step in.
+            Component::ParentDir => {
+                if !new.pop() {
+                    there.push(part);
+                }
+            }
+            Component::Normal(name) if new.as_os_str().is_empty() && root.metadata(there.join(name)).is_ok() => {
+                there.push(name);
+            }
+            part => new.push(part),
+        }
+    }
+    there.join(new)
 }
 
 /// A new file beside the old one; it is removed unless it takes the old one's place.

@@ -123,6 +123,25 @@ fn a_failed_write_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_way_that_turns_back_up_leaves_no_folders() {
+    let sandbox = Sandbox::new().with("there/f", "old");
+    for refused in
+        ["x/../../y", "there/new/../../../y", "there/../../y/z", "../y", "x/..", "x/../..", "x/y/../../../z/a"]
+    {
+        failure(write(&sandbox, refused, "new"));
+        assert_eq!((sandbox.names("."), sandbox.names("there")), (vec!["there".to_owned()], vec!["f".to_owned()]));
+    }
+    write(&sandbox, "there/../there/f", "new").unwrap();
+    write(&sandbox, "x/../there/y/../f", "newer").unwrap();
+    write(&sandbox, "there/../x/../g", "new").unwrap();
+    assert_eq!((sandbox.text("there/f"), sandbox.text("g")), ("newer".to_owned(), "new".to_owned()));
+    assert_eq!(
+        (sandbox.names("."), sandbox.names("there")),
+        (vec!["g".to_owned(), "there".to_owned()], vec!["f".to_owned()])
+    );
+}
+
+#[test]
 fn a_temporary_file_of_a_dead_process_is_in_nobodys_way() {
     let sandbox = Sandbox::new();
     // The counter is this process's; the next numbers are taken.
