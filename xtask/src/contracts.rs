@@ -1,11 +1,11 @@
-//! `contracts`: every built line of `docs/contracts.md` is pinned by a test that names it.
+//! `contracts`: every built line of `docs/contracts.md` is pinned by a test that names it; then the field reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{pins, run};
+use crate::{field_reports, pins, run};
 
 const LINES: &str = "docs/contracts.md";
 const TABLE: &str = "docs/contract-tests.md";
@@ -33,12 +33,16 @@ struct Line {
     state: State,
 }
 
-/// Lines and the tests that pin them; fails on a built line without a test.
+/// The tests that pin each line.
+pub(crate) type Tests = BTreeMap<String, BTreeSet<String>>;
+
+/// Lines and the tests that pin them; fails on a built line without a test, and on a field report that is neither pinned nor
+/// marked.
 pub(crate) fn command(mode: Mode) -> Result<()> {
     let root = run::root()?;
     let text = std::fs::read_to_string(root.join(LINES)).context(LINES)?;
     let lines = parse(&text)?;
-    let tests = tests_by_line(&root)?;
+    let tests = tests_by_line(&root, pins::names)?;
     let table = table(&lines, &tests);
     println!("{table}");
     if mode == Mode::Write {
@@ -48,6 +52,8 @@ pub(crate) fn command(mode: Mode) -> Result<()> {
     if std::fs::read_to_string(root.join(TABLE)).unwrap_or_default() != table {
         problems.push(format!("{TABLE} is out of date: run `cargo xtask contracts --write`"));
     }
+    let built = lines.iter().filter(|line| line.state == State::Built).map(|line| line.name.clone()).collect();
+    problems.extend(field_reports::check(&root, mode, &built)?);
     if problems.is_empty() {
         return Ok(());
     }
@@ -93,9 +99,9 @@ fn complete(lines: &[Line]) -> Result<()> {
     Ok(())
 }
 
-/// The pins of all Rust files under `crates`.
-fn tests_by_line(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
-    let mut tests: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+/// The pins of all Rust files under `crates`, by the names that are looked for.
+pub(crate) fn tests_by_line(root: &Path, names: pins::Names) -> Result<Tests> {
+    let mut tests = Tests::new();
     let mut folders = vec![root.join("crates")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
@@ -105,7 +111,7 @@ fn tests_by_line(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
             } else if path.extension().is_some_and(|ending| ending == "rs") {
                 let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
                 let name = path.strip_prefix(root)?.to_string_lossy().replace('\\', "/");
-                for pin in pins::pins(&name, &text) {
+                for pin in pins::pins(&name, &text, names) {
                     tests.entry(pin.line).or_default().insert(pin.test);
                 }
             }
@@ -114,7 +120,7 @@ fn tests_by_line(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     Ok(tests)
 }
 
-fn unpinned(lines: &[Line], tests: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+fn unpinned(lines: &[Line], tests: &Tests) -> Vec<String> {
     let mut problems = Vec::new();
     for line in lines {
         if line.state == State::Built && !tests.contains_key(&line.name) {
@@ -131,7 +137,7 @@ fn unpinned(lines: &[Line], tests: &BTreeMap<String, BTreeSet<String>>) -> Vec<S
 }
 
 /// One paragraph a line: its state, then each file with the tests in it.
-fn table(lines: &[Line], tests: &BTreeMap<String, BTreeSet<String>>) -> String {
+fn table(lines: &[Line], tests: &Tests) -> String {
     let mut out = String::from(
         "# Which test pins which line\n\nMade by `cargo xtask contracts --write` from the comments of the tests; \
          the lines are in [contracts.md](contracts.md).\n",
@@ -142,16 +148,21 @@ fn table(lines: &[Line], tests: &BTreeMap<String, BTreeSet<String>>) -> String {
             State::Later => "later",
         };
         out.push_str(&format!("\n**{name}** ({state})\n"));
-        let mut files: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for test in tests.get(name).into_iter().flatten() {
-            let (file, function) = test.split_once("::").unwrap_or((test, ""));
-            files.entry(file).or_default().push(function);
-        }
-        for (file, functions) in files {
-            out.push_str(&format!("* `{file}`: {}\n", functions.join(", ")));
-        }
+        write_tests(&mut out, tests.get(name));
     }
     out
+}
+
+/// One line a file, with the tests in it.
+pub(crate) fn write_tests(out: &mut String, tests: Option<&BTreeSet<String>>) {
+    let mut files: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for test in tests.into_iter().flatten() {
+        let (file, function) = test.split_once("::").unwrap_or((test, ""));
+        files.entry(file).or_default().push(function);
+    }
+    for (file, functions) in files {
+        out.push_str(&format!("* `{file}`: {}\n", functions.join(", ")));
+    }
 }
 
 #[cfg(test)]

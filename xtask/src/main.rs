@@ -3,6 +3,7 @@
 mod bench;
 mod budgets;
 mod contracts;
+mod field_reports;
 mod hygiene;
 mod layers;
 mod licences;
@@ -22,8 +23,8 @@ usage: cargo xtask COMMAND
                       aimock-openai aimock-anthropic aimock-gemini llamacpp
                       requests-openai requests-anthropic requests-gemini
   check-layers        crate edges, dependency budgets, licences, file sizes, machine paths
-  contracts [--write] which test pins which line of docs/contracts.md; --write renews
-                      docs/contract-tests.md
+  contracts [--write] which test pins which line of docs/contracts.md and docs/field-reports.md;
+                      --write renews docs/contract-tests.md and docs/field-report-tests.md
   bench               CPU time of a model call through cepa and through a loop written by hand
 ";
 

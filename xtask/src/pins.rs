@@ -1,4 +1,4 @@
-//! Reading contract names out of test comments: `// L3: …` above or inside a test pins line L3.
+//! Reading names out of test comments: `// L3: …` above or inside a test pins line L3, `// FR-012: …` that field report.
 
 use std::collections::BTreeSet;
 
@@ -32,19 +32,32 @@ pub(crate) fn inline_tests(text: &str) -> Option<usize> {
     )
 }
 
+/// How the names that count are found in a comment: [`names`] or [`reports`].
+pub(crate) type Names = fn(&str) -> Vec<String>;
+
 /// All pins of one file.
-pub(crate) fn pins(path: &str, text: &str) -> BTreeSet<Pin> {
+pub(crate) fn pins(path: &str, text: &str, names: Names) -> BTreeSet<Pin> {
     let start = if is_test_file(path) { Some(0) } else { inline_tests(text) };
     let Some(start) = start else { return BTreeSet::new() };
-    let mut reader = Reader { path, suite: is_suite(path), ..Reader::default() };
+    let mut reader = Reader {
+        path,
+        names,
+        suite: is_suite(path),
+        pins: BTreeSet::new(),
+        ahead: Vec::new(),
+        is_test: false,
+        ignored: false,
+        test: None,
+    };
     text.lines().skip(start).for_each(|line| reader.line(line));
     reader.pins
 }
 
 /// Walks through test code line by line; knows in which test it is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Reader<'a> {
     path: &'a str,
+    names: Names,
     suite: bool,
     pins: BTreeSet<Pin>,
     /// Names from the comments just read, which belong to the function that follows.
@@ -64,8 +77,8 @@ impl Reader<'_> {
         }
         if let Some(comment) = text.strip_prefix("//") {
             match self.test.clone().filter(|(_, depth)| indent > *depth) {
-                Some((test, _)) => names(comment).into_iter().for_each(|line| self.pin(line, &test)),
-                None => self.ahead.extend(names(comment)),
+                Some((test, _)) => (self.names)(comment).into_iter().for_each(|line| self.pin(line, &test)),
+                None => self.ahead.extend((self.names)(comment)),
             }
         } else if text.starts_with("#[") {
             self.is_test |= text.contains("[test]") || text.contains("::test]") || text.contains("::test(");
@@ -113,6 +126,14 @@ pub(crate) fn names(text: &str) -> Vec<String> {
             && digits.bytes().all(|b| b.is_ascii_digit())
     };
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(is_name).map(str::to_owned).collect()
+}
+
+/// Field reports in a text: `FR-` and three digits, standing as a word of their own.
+pub(crate) fn reports(text: &str) -> Vec<String> {
+    let is_report = |word: &&str| {
+        word.strip_prefix("FR-").is_some_and(|digits| digits.len() == 3 && digits.bytes().all(|b| b.is_ascii_digit()))
+    };
+    text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').filter(is_report).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Which comments pin a contract line.
 
-use super::{function, is_test_file, names, pins};
+use super::{function, is_test_file, names, pins, reports};
 
 fn of(path: &str, text: &str) -> Vec<(String, String)> {
     let short = |test: String| test.rsplit("::").next().unwrap().to_owned();
-    pins(path, text).into_iter().map(|pin| (pin.line, short(pin.test))).collect()
+    pins(path, text, names).into_iter().map(|pin| (pin.line, short(pin.test))).collect()
 }
 
 #[test]
@@ -81,6 +81,15 @@ fn property_tests_and_suites_count() {
 fn a_name_is_a_word_of_its_own() {
     assert_eq!(names(" W2: and (L13), M6/F1-F3"), ["W2", "L13", "M6", "F1", "F3"]);
     assert_eq!(names("HTTP/2 XL3 L3x L L_3 X1 l3 H"), Vec::<String>::new());
+}
+
+#[test]
+fn field_reports_are_names_too() {
+    assert_eq!(reports(" FR-012: and (FR-104), FR-1 FR-0123 XFR-012 fr-012 FR-012-x"), ["FR-012", "FR-104"]);
+    let text = "// FR-001: above, not L3\n#[test]\nfn a() {\n    // FR-002: a row\n}\n";
+    let found: Vec<String> = pins("crates/x/tests/a.rs", text, reports).into_iter().map(|pin| pin.line).collect();
+    assert_eq!(found, ["FR-001", "FR-002"]);
+    assert_eq!(of("crates/x/tests/a.rs", text), [("L3".to_owned(), "a".to_owned())]);
 }
 
 #[test]

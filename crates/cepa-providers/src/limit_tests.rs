@@ -11,6 +11,7 @@ async fn place(limiter: &Limiter) -> Permit {
 }
 
 /// W5: no more than this many at once, whoever asks, and all of them in the end.
+/// FR-137: a limit that all who use the key share.
 #[tokio::test(start_paused = true)]
 async fn no_more_at_once_than_allowed() {
     let limiter = Limiter::new().concurrency(3);

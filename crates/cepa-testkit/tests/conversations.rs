@@ -278,6 +278,7 @@ fn first_seed() -> u64 {
     std::env::var("CEPA_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
 }
 
+// FR-036, FR-040: whatever was paused, decided and resumed, each call stands once, with its result.
 #[tokio::test]
 async fn any_program_leaves_what_both_wires_take_in_memory() {
     // Goal 1; L3, L11, L17, M1, M5, M6, H2, H3, H4, D2.

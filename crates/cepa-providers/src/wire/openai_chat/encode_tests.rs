@@ -148,6 +148,7 @@ fn large_messages_are_shared_between_requests_and_small_ones_sent_together() {
     assert_eq!(after[1].as_ptr(), before[1].as_ptr());
 }
 
+// FR-085: schemas are not written anew for every request.
 #[test]
 fn tools_are_described_once_per_set() {
     let request = ChatRequest { tools: tools(&[("t", Some(&format!(r#"{{"d":"{}"}}"#, "x".repeat(20_000))))]), ..hi() };
