@@ -22,6 +22,8 @@ use tokio::sync::Notify;
 enum Death {
     Before(usize),
     After(usize),
+    /// It does not die: this one write fails, and the store has nothing of it.
+    Fails(usize),
 }
 
 /// A store of a process that dies: from then on nothing comes back.
@@ -45,8 +47,11 @@ impl Mortal {
         std::future::pending().await
     }
 
-    async fn write<T>(&self, write: impl Future<Output = T>) -> T {
+    async fn write<T>(&self, write: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         let n = self.writes.fetch_add(1, Ordering::SeqCst);
+        if self.death == Some(Death::Fails(n)) {
+            return Err(Error::new(cepa_core::ErrorKind::Store, "the disk is full"));
+        }
         if self.death == Some(Death::Before(n)) {
             self.die().await;
         }
@@ -272,4 +277,65 @@ async fn a_holder_that_lost_the_conversation_writes_nothing() {
     let (_, history) = load_whole(&store, "c").await.unwrap();
     assert!(history.messages().all(|message| message.text() != "too late"));
     assert_eq!(pairing::validate(&history), Ok(()));
+}
+
+#[tokio::test]
+async fn a_turn_survives_a_failure_of_every_write() {
+    // D5, M3, L3: a write that fails is the turn's error; the next message finds everything as it was acknowledged.
+    for n in 0..40 {
+        for pausing in [false, true] {
+            let (store, runs) = (InMemory::new(), Runs::default());
+            let agent = agent(Mortal::new(&store, Some(Death::Fails(n))), &runs, pausing);
+            if let Err(error) = agent.chat("go").await {
+                assert_eq!(error.error.kind(), cepa_core::ErrorKind::Store, "write {n}: {error:?}");
+            }
+            // The write may be one of this turn's; it fails once.
+            let after = match agent.chat("and now?").await {
+                Err(error) if error.error.kind() == cepa_core::ErrorKind::Store => agent.chat("and now?").await,
+                done => done,
+            };
+            assert_eq!(after.unwrap().status, TurnStatus::Completed, "write {n}");
+            let (_, history) = load_whole(&store, "c").await.unwrap();
+            assert_eq!(pairing::validate(&history), Ok(()), "write {n}: {history:?}");
+            let runs = runs.lock().unwrap();
+            let keys: std::collections::HashSet<_> = runs.iter().filter(|(name, _)| name == "once").collect();
+            let once = runs.iter().filter(|(name, _)| name == "once").count();
+            assert_eq!(once, keys.len(), "write {n}: a call that is not idempotent ran twice: {runs:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_paused_state_that_somebody_changed_runs_nothing_else() {
+    // H1, H8: what comes from outside is input: it is refused, or runs as it stands there and through the same checks.
+    let runs = Runs::default();
+    let build = || {
+        let flags = ToolFlags { sensitive: true, ..ToolFlags::default() };
+        let model =
+            ScriptedModel::choosing(|_, request| match request.messages.last().map(|last| last.message.role()) {
+                Some(cepa_core::Role::Tool) => Reply::text("paid"),
+                _ => Reply::empty().call("c1", "pay", "{}"),
+            });
+        Agent::builder(model).tool(tool("pay", flags, &runs)).pausing(true).build().unwrap()
+    };
+    let state = build().chat("pay").await.unwrap().state.unwrap();
+    let json = serde_json::to_string(&state).unwrap();
+    for (from, to) in [
+        (r#""schema":1"#, r#""schema":99"#),
+        (r#""tool":"pay""#, r#""tool":"nothing""#),
+        (r#""state":"pending""#, r#""state":"nonsense""#),
+        (r#""data":{"#, r#""data":{"open_batch":7,"x":{"#),
+        (r#""batches":1"#, r#""batches":4000000000"#),
+        (r#""replies":1"#, r#""replies":0"#),
+        (r#""idx":0"#, r#""idx":9"#),
+    ] {
+        let changed = json.replacen(from, to, 1);
+        assert_ne!(changed, json, "{from} is in the state");
+        let Ok(state) = serde_json::from_str(&changed) else { continue };
+        let options = cepa_agent::TurnOptions::new();
+        // An error or an answer, but no panic and no tool that was not shown.
+        drop(build().resume_with(state, cepa_agent::Decisions::approved(), options).await);
+        assert!(runs.lock().unwrap().iter().all(|(name, _)| name == "pay"));
+        runs.lock().unwrap().clear();
+    }
 }
