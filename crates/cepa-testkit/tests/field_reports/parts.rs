@@ -141,9 +141,11 @@ fn images_in_results_arrive() {
     for wire in all() {
         let body = wire.sent(&messages);
         assert_eq!(body.to_string().matches("iVBORw").count(), 1, "{}: {body}", wire.name);
-        let messages = body.get("messages").or(body.get("contents")).unwrap();
+        let lists = ["messages", "contents", "input"];
+        let messages = lists.iter().find_map(|list| body.get(*list)).unwrap();
         match wire.name {
             "anthropic" => assert_eq!(messages[2]["content"][0]["content"][1]["type"], "image", "{body}"),
+            "openai-responses" => assert_eq!(messages[3]["output"][1]["type"], "input_image", "{body}"),
             "gemini" => assert!(messages[2]["parts"][0].to_string().contains("iVBO"), "{body}"),
             _ => {
                 // Both results, then the picture: no result is parted from its batch.

@@ -17,6 +17,10 @@ fn reply(name: &str) -> Value {
             {"type": "text", "text": "Let me look."},
             {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"n": 1}},
         ])),
+        "openai-responses" => json!({"status": "completed", "output": [
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "ENCR"},
+            {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "look", "arguments": "{\"n\":1}"},
+        ]}),
         "gemini" => gemini(json!([
             {"text": "Let me look."},
             {"functionCall": {"id": "fc1", "name": "look", "args": {"n": 1}}, "thoughtSignature": "RkMx"},
@@ -98,6 +102,33 @@ fn signatures_stay_on_their_parts() {
     }
 }
 
+// FR-117, FR-162, FR-217: a reasoning item goes back encrypted, in front of its call, and is asked for in that form.
+// FR-143, FR-216: an item has two ids, and the result names the call's.
+#[test]
+fn a_reasoning_item_stands_in_front_of_its_call() {
+    let wire = Wire::named("openai-responses");
+    let output = reply("openai-responses")["output"].clone();
+    let streamed = [
+        json!({"type": "response.output_item.done", "output_index": 0, "item": output[0]}),
+        json!({"type": "response.output_item.done", "output_index": 1, "item": output[1]}),
+        json!({"type": "response.completed", "response": {"status": "completed", "output": output}}),
+    ];
+    let streamed = wire.streamed(&streamed.map(|event| event.to_string())).0.unwrap();
+    let result = Message::tool("call_1", "look", ToolStatus::Ok, "seen");
+    let streamed = vec![Message::user("go"), Message::Assistant(streamed.message), result];
+    for messages in [turn(&wire, &reply("openai-responses")), streamed] {
+        let sent = wire.sent(&stored(&messages));
+        assert_eq!(sent["input"][1], output[0], "{sent}");
+        assert_eq!(
+            (&sent["input"][2]["id"], &sent["input"][2]["call_id"]),
+            (&json!("fc_1"), &json!("call_1")),
+            "{sent}"
+        );
+        assert_eq!(sent["input"][3]["call_id"], "call_1", "{sent}");
+        assert_eq!((&sent["store"], &sent["include"][0]), (&json!(false), &json!("reasoning.encrypted_content")));
+    }
+}
+
 // FR-118, FR-227: reasoning of a turn with calls goes back where the provider wants it, in every later request alike.
 #[test]
 fn reasoning_goes_back_alike_in_every_request() {
@@ -132,7 +163,7 @@ fn whoever_goes_on_gets_calls_and_nothing_of_the_others_own() {
             let seen = Seen::of(&body);
             assert_eq!((seen.calls.len(), seen.results.len()), (made, made), "{} to {}", first.name, next.name);
             assert_eq!(seen.calls[0].1, json!({"n": 1}), "{} to {}: {body}", first.name, next.name);
-            for own in ["plan", "EqQB", "Emw=", "RkM"] {
+            for own in ["plan", "EqQB", "Emw=", "RkM", "ENCR", "rs_1", "fc_1"] {
                 assert!(!body.to_string().contains(own), "{} to {}: {own}: {body}", first.name, next.name);
             }
         }

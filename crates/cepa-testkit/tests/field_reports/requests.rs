@@ -11,7 +11,7 @@ use super::{
 /// The description of the first tool's arguments.
 fn schema(body: &Value) -> Value {
     let tool = &body["tools"][0];
-    let found = [tool.get("input_schema"), tool["function"].get("parameters")];
+    let found = [tool.get("input_schema"), tool["function"].get("parameters"), tool.get("parameters")];
     let declared = &tool["functionDeclarations"][0]["parametersJsonSchema"];
     found.into_iter().flatten().next().unwrap_or(declared).clone()
 }

@@ -207,6 +207,12 @@ fn begun(name: &str) -> Vec<String> {
             json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "t", "name": "look", "input": {}}}).to_string(),
             json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{\"n\":"}}).to_string(),
         ],
+        "openai-responses" => vec![
+            json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "m", "role": "assistant", "content": []}}).to_string(),
+            json!({"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "content_index": 0, "delta": "Let me"}).to_string(),
+            json!({"type": "response.output_item.added", "output_index": 1, "item": {"type": "function_call", "id": "fc", "call_id": "c", "name": "look", "arguments": ""}}).to_string(),
+            json!({"type": "response.function_call_arguments.delta", "item_id": "fc", "output_index": 1, "delta": "{\"n\":"}).to_string(),
+        ],
         "gemini" => {
             vec![json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": "Let me"}]}}]}).to_string()]
         }
@@ -220,7 +226,7 @@ fn begun(name: &str) -> Vec<String> {
 // FR-202: a stream that ends in the middle is an error that may be tried again, with the text so far; its call is not run.
 #[test]
 fn a_stream_without_its_end_is_truncated() {
-    for name in ["openai", "ollama", "anthropic", "gemini"] {
+    for name in ["openai", "ollama", "anthropic", "gemini", "openai-responses"] {
         let (result, events) = Wire::named(name).streamed(&begun(name));
         let error = result.unwrap_err();
         assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Truncated, true), "{name}");
@@ -244,6 +250,12 @@ fn an_error_in_the_stream_is_an_error() {
             "llama.cpp",
             json!({"error": {"message": "too long", "type": "exceed_context_size_error", "code": 400}}),
             ErrorKind::ContextLength,
+        ),
+        ("openai-responses", json!({"type": "error", "code": "server_error", "message": "boom"}), ErrorKind::Server),
+        (
+            "openai-responses",
+            json!({"type": "response.failed", "response": {"status": "failed", "error": {"code": "rate_limit_exceeded", "message": "m"}}}),
+            ErrorKind::RateLimit,
         ),
         ("gemini", json!({"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}}), ErrorKind::Server),
     ] {

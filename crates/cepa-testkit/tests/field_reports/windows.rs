@@ -89,8 +89,9 @@ fn what_was_sent_stays_as_it_was() {
         for turn in 0..8 {
             messages.extend(story(if turn % 2 == 0 { "u c:a r:a" } else { "c:a,b r:b r:a a u" }));
             let body = wire.text(&request(&messages));
-            let start = body.find(r#""messages":["#).or(body.find(r#""contents":["#)).unwrap();
-            let sent = body[start..].split(r#","max_"#).next().unwrap().trim_end_matches([']', '}']).to_owned();
+            let lists = [r#""messages":["#, r#""contents":["#, r#""input":["#];
+            let start = lists.iter().find_map(|list| body.find(list)).unwrap();
+            let sent = body[start..].split(r#","store""#).next().unwrap().trim_end_matches([']', '}']).to_owned();
             assert!(sent.starts_with(&before), "{}: not a beginning:\n{before}\n{sent}", wire.name);
             before = sent;
         }

@@ -14,17 +14,20 @@ use cepa_providers::{
         gemini::GenerateContent,
         ids::IdRule,
         openai_chat::{OpenAiChat, ReplayReasoning, Roles, SystemPlace},
+        openai_responses::Responses,
         reply::ReplyDecoder,
     },
 };
 use cepa_testkit::validate::{
     self, Violation, anthropic, gemini,
     openai_chat::{self, Endpoint},
+    openai_responses,
 };
 use serde_json::Value;
 
 /// Every dialect, and of chat completions every kind of server.
-pub(crate) const ALL: &[&str] = &["openai", "deepseek", "mistral", "ollama", "llama.cpp", "anthropic", "gemini"];
+pub(crate) const ALL: &[&str] =
+    &["openai", "deepseek", "mistral", "ollama", "llama.cpp", "anthropic", "gemini", "openai-responses"];
 
 type Streamed = (Result<ChatResponse, Error>, Vec<ChatEvent>);
 
@@ -71,6 +74,9 @@ impl Wire {
     pub(crate) fn named(name: &'static str) -> Self {
         match name {
             "anthropic" => Self::of(name, AnthropicMessages::new(origin(name)), anthropic::validate),
+            "openai-responses" => {
+                Self::of(name, Responses::new(origin(name), Default::default()), openai_responses::validate)
+            }
             "gemini" => Self::of(name, GenerateContent::new(origin(name)), gemini::validate),
             _ => {
                 let quirks = (Catalog::named(name).unwrap().quirks)();
@@ -166,8 +172,15 @@ pub(crate) struct Seen {
 impl Seen {
     pub(crate) fn of(body: &Value) -> Self {
         let mut seen = Self::default();
-        for turn in body.get("messages").or(body.get("contents")).and_then(Value::as_array).unwrap() {
-            seen.roles.push(word(&turn["role"]));
+        let turns = ["messages", "contents", "input"].iter().find_map(|name| body.get(*name)?.as_array());
+        for turn in turns.unwrap() {
+            seen.roles.push(match turn["type"].as_str() {
+                Some("function_call") => "assistant".to_owned(),
+                Some("function_call_output") => "tool".to_owned(),
+                Some("reasoning") => continue,
+                _ => word(&turn["role"]),
+            });
+            seen.item(turn);
             seen.chat(turn);
             for block in ["content", "parts"].iter().filter_map(|name| turn[name].as_array()).flatten() {
                 seen.block(block);
@@ -183,6 +196,16 @@ impl Seen {
         }
         if message["role"] == "tool" {
             self.results.push((word(&message["tool_call_id"]), word(&message["content"])));
+        }
+    }
+
+    fn item(&mut self, item: &Value) {
+        if item["type"] == "function_call" {
+            let args = serde_json::from_str(item["arguments"].as_str().unwrap()).unwrap();
+            self.calls.push((word(&item["call_id"]), args));
+        }
+        if item["type"] == "function_call_output" {
+            self.results.push((word(&item["call_id"]), said(&item["output"])));
         }
     }
 
