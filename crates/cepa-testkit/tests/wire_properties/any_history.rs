@@ -19,6 +19,7 @@ fn wires() -> Vec<Wire> {
         Wire::anthropic("model-a"),
         Wire::gemini("gemini-3-a"),
         Wire::gemini("gemini-2.5-a"),
+        Wire::responses("model-a"),
     ]
 }
 
@@ -175,6 +176,7 @@ fn sent_arguments(wire: &Wire, body: &str) -> Vec<String> {
         parts: Vec<Part>,
         #[serde(default)]
         tool_calls: Vec<Call>,
+        arguments: Option<String>,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -197,6 +199,7 @@ fn sent_arguments(wire: &Wire, body: &str) -> Vec<String> {
     let mut sent = Vec::new();
     for turn in turns {
         sent.extend(turn.tool_calls.into_iter().map(|call| call.function.arguments));
+        sent.extend(turn.arguments);
         let calls = turn.parts.into_iter().filter_map(|part| part.function_call);
         sent.extend(calls.map(|call| call.args.as_str().to_owned()));
         let blocks: Vec<Extra> = turn.content.and_then(|content| content.read().ok()).unwrap_or_default();

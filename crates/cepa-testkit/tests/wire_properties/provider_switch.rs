@@ -17,6 +17,8 @@ fn wires() -> Vec<Wire> {
         Wire::gemini("gemini-3-a"),
         Wire::gemini("gemini-3-b"),
         Wire::gemini("gemini-2.5-a"),
+        Wire::responses("gpt"),
+        Wire::responses("gpt-b"),
     ]
 }
 
@@ -74,6 +76,33 @@ fn reply(wire: &Wire, rng: &mut Rng, mark: &str) -> Value {
             part["thoughtSignature"] = json!(signature);
         }
         return json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]});
+    }
+    if wire.is_responses() {
+        // Ids that servers of one's own repeat in each reply.
+        let item = if rng.chance(80) { mark } else { "1" };
+        let mut output = Vec::new();
+        for n in 0..calls.max(1) {
+            if thinks && (n == 0 || rng.chance(30)) {
+                let encrypted = rng.chance(80).then_some(mark);
+                let summary = json!([{"type": "summary_text", "text": format!("thought {mark}")}]);
+                output.push(json!({
+                    "type": "reasoning", "id": format!("rs_{item}_{n}"), "summary": summary, "encrypted_content": encrypted,
+                }));
+            }
+            if speaks && n == 0 {
+                let part = json!({"type": "output_text", "text": "Let me look.", "annotations": [], "logprobs": []});
+                output.push(json!({
+                    "type": "message", "id": format!("msg_{item}"), "role": "assistant", "status": "completed", "content": [part],
+                }));
+            }
+            if n < calls {
+                output.push(json!({
+                    "type": "function_call", "id": format!("fc_{item}_{n}"), "call_id": id(n, rng), "name": "get_weather",
+                    "arguments": format!("{{\"n\":{n}}}"), "status": "completed",
+                }));
+            }
+        }
+        return json!({"object": "response", "status": "completed", "output": output});
     }
     let mut message = json!({"role": "assistant", "content": if speaks { json!("Let me look.") } else { Value::Null }});
     let members = message.as_object_mut().expect("an object");
@@ -221,5 +250,40 @@ fn a_signature_stays_on_its_part() {
             let came = &reply["candidates"][0]["content"]["parts"];
             assert_eq!(signatures(&sent["parts"]), signatures(came), "seed {seed}: {came} went as {sent}");
         }
+    }
+}
+
+// W2, W3: what a reasoning model wrote goes back item by item, its reasoning in front of what it led to.
+#[test]
+fn a_response_goes_back_as_it_came() {
+    for seed in 0..200 {
+        let mut rng = Rng::new(seed);
+        let wire = Wire::responses("gpt");
+        let mut history = History::from(vec![Message::user("x")]);
+        let mut wanted = Vec::new();
+        for step in 0..4 {
+            let item = |kind: &str| format!("{kind}_{step}");
+            let reasoning = json!({"type": "reasoning", "id": item("rs"), "summary": [], "encrypted_content": "é+/="});
+            let call = json!({
+                "type": "function_call", "id": item("fc"), "call_id": item("call"), "name": "get_weather", "arguments": "{ }",
+            });
+            let mut output = vec![reasoning, call];
+            if rng.chance(50) {
+                let part = json!({"type": "output_text", "text": "Let me look.", "annotations": [], "logprobs": []});
+                output.insert(1, json!({
+                    "type": "message", "id": item("msg"), "role": "assistant", "status": "completed", "content": [part],
+                }));
+            }
+            let reply = json!({"object": "response", "status": "completed", "output": output});
+            let message = Message::Assistant(wire.decode(&reply).expect("a reply").message);
+            history.push(if rng.chance(50) { stored(&message) } else { message });
+            history.push(Message::tool(item("call"), "get_weather", ToolStatus::Ok, "sunny"));
+            wanted.extend(output);
+            wanted.push(json!({"type": "function_call_output", "call_id": item("call"), "output": "sunny"}));
+        }
+        let body = wire.encode(&ChatRequest { tools: tools(), ..ChatRequest::new(history) }).expect("a body");
+        wire.judge(&body).unwrap_or_else(|problem| panic!("seed {seed}: {problem}"));
+        let body: Value = serde_json::from_str(&body).expect("JSON");
+        assert_eq!(body["input"].as_array().expect("items").get(1..), Some(&*wanted), "seed {seed}");
     }
 }

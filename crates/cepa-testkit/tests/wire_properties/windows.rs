@@ -48,7 +48,13 @@ fn any_window_shows_what_every_wire_takes() {
             }
             // A view that ends with a question has every batch answered, as the conversation has.
             pairing::validate(&view).map_err(|(index, problem)| format!("{problem:?} at {index}: {view:?}"))?;
-            for wire in [Wire::openai("m"), Wire::strict("m"), Wire::anthropic("m"), Wire::gemini("gemini-3-m")] {
+            for wire in [
+                Wire::openai("m"),
+                Wire::strict("m"),
+                Wire::anthropic("m"),
+                Wire::gemini("gemini-3-m"),
+                Wire::responses("m"),
+            ] {
                 let body = wire.encode(&ChatRequest::new(view.clone())).map_err(|error| error.to_string())?;
                 wire.judge(&body)?;
             }

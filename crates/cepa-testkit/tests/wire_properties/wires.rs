@@ -6,10 +6,12 @@ use cepa_providers::wire::{
     anthropic::AnthropicMessages,
     gemini::{GenerateContent, Generation},
     openai_chat::{OpenAiChat, Quirks, ReplayReasoning, Roles, SystemPlace},
+    openai_responses::{self as responses, Responses},
 };
 use cepa_testkit::validate::{
     Violation, anthropic, gemini,
     openai_chat::{self, Endpoint},
+    openai_responses,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -28,6 +30,7 @@ pub(crate) enum Wire {
     OpenAi(Box<OpenAiChat>, Endpoint),
     Anthropic(AnthropicMessages),
     Gemini(GenerateContent),
+    Responses(Responses),
 }
 
 impl Wire {
@@ -63,6 +66,15 @@ impl Wire {
         Self::Gemini(GenerateContent::new(origin("gemini", model)))
     }
 
+    /// OpenAI's Responses API.
+    pub(crate) fn responses(model: &str) -> Self {
+        Self::Responses(Responses::new(origin("openai", model), responses::Quirks::default()))
+    }
+
+    pub(crate) fn is_responses(&self) -> bool {
+        matches!(self, Self::Responses(_))
+    }
+
     pub(crate) fn is_gemini(&self) -> bool {
         matches!(self, Self::Gemini(_))
     }
@@ -75,7 +87,7 @@ impl Wire {
     pub(crate) fn keeps_its_start(&self) -> bool {
         match self {
             Self::OpenAi(dialect, _) => dialect.quirks().system == SystemPlace::Anywhere,
-            Self::Anthropic(_) | Self::Gemini(_) => true,
+            Self::Anthropic(_) | Self::Gemini(_) | Self::Responses(_) => true,
         }
     }
 
@@ -84,6 +96,7 @@ impl Wire {
             Self::OpenAi(dialect, _) => dialect.origin(),
             Self::Anthropic(dialect) => dialect.origin(),
             Self::Gemini(dialect) => dialect.origin(),
+            Self::Responses(dialect) => dialect.origin(),
         }
     }
 
@@ -93,6 +106,12 @@ impl Wire {
             Self::OpenAi(dialect, _) => dialect.encode(request)?,
             Self::Anthropic(dialect) => dialect.encode(request)?,
             Self::Gemini(dialect) => dialect.encode(request)?,
+            Self::Responses(dialect) => {
+                // It has no stop sequences, and refuses a request with some.
+                let mut request = request.clone();
+                request.options.stop.clear();
+                dialect.encode(&request)?
+            }
         };
         Ok(String::from_utf8(pieces.concat()).expect("a body is UTF-8"))
     }
@@ -103,6 +122,7 @@ impl Wire {
             Self::OpenAi(dialect, _) => dialect.decode(body.as_bytes()),
             Self::Anthropic(dialect) => dialect.decode(body.as_bytes()),
             Self::Gemini(dialect) => dialect.decode(body.as_bytes()),
+            Self::Responses(dialect) => dialect.decode(body.as_bytes()),
         }
     }
 
@@ -112,6 +132,7 @@ impl Wire {
         match self {
             Self::OpenAi(_, endpoint) => openai_chat::validate_for(&body, *endpoint),
             Self::Anthropic(_) => anthropic::validate(&body),
+            Self::Responses(_) => openai_responses::validate(&body),
             Self::Gemini(dialect) => {
                 let model = match dialect.generation() {
                     Generation::Before3 => gemini::Model::Before3,
@@ -140,7 +161,7 @@ fn origin(provider: &str, model: &str) -> Origin {
 pub(crate) fn messages(body: &str) -> String {
     #[derive(Deserialize)]
     struct Body {
-        #[serde(alias = "contents")]
+        #[serde(alias = "contents", alias = "input")]
         messages: RawJson,
     }
     serde_json::from_str::<Body>(body).expect("a body has messages").messages.as_str().to_owned()

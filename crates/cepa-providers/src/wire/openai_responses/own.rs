@@ -79,8 +79,8 @@ impl Reply<'_> {
         let slots = without_trailing_reasoning(slots);
         let goes_back = match form {
             Form::Bare => false,
-            Form::Whole => slots.iter().all(|slot| !is_unreadable(slot)) && calls_are_paired(slots),
-            Form::Stored => calls_are_paired(slots),
+            Form::Whole => slots.iter().all(|slot| !is_unreadable(slot)) && belongs_together(slots),
+            Form::Stored => belongs_together(slots),
         };
         let mut items = Items::default();
         for (slot, parts) in slots.iter().zip(places) {
@@ -166,15 +166,26 @@ impl Reply<'_> {
 /// "Item 'rs_…' of type 'reasoning' was provided without its required following item."
 /// (<https://github.com/continuedev/continue/issues/8933>)
 fn without_trailing_reasoning(slots: &[Slot]) -> &[Slot] {
-    let is_reasoning = |slot: &Slot| matches!(slot, Slot::Opaque(item) if item.is_reasoning());
     let end = slots.iter().rposition(|slot| !is_reasoning(slot)).map_or(0, |last| last + 1);
     slots.get(..end).unwrap_or_default()
+}
+
+fn is_reasoning(slot: &Slot) -> bool {
+    matches!(slot, Slot::Opaque(item) if item.is_reasoning())
 }
 
 /// "Item with id 'rs_…' not found. Items are not persisted when `store` is set to false."
 /// (<https://github.com/openai/openai-agents-python/issues/919>)
 fn is_unreadable(slot: &Slot) -> bool {
-    matches!(slot, Slot::Opaque(item) if item.is_reasoning() && !item.holds_reasoning)
+    is_reasoning(slot) && matches!(slot, Slot::Opaque(item) if !item.holds_reasoning)
+}
+
+/// Whether nothing refers to what is not there.
+fn belongs_together(slots: &[Slot]) -> bool {
+    let (before, after) = (slots.iter(), slots.iter().skip(1));
+    // Without its id a message is not known to be the one that the reasoning led to.
+    let is_known = |slot: &Slot| !matches!(slot, Slot::Message(MessageSlot { id: None, .. }));
+    before.zip(after).all(|(before, after)| !is_reasoning(before) || is_known(after)) && calls_are_paired(slots)
 }
 
 /// Calls of other tools than functions are answered in this very reply, or by nobody: "No tool output found".
