@@ -297,17 +297,28 @@ impl fmt::Display for Error {
 }
 
 impl fmt::Debug for Error {
+    /// Only what is known: this is what a `main` that returns an error prints.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Error")
-            .field("kind", &self.0.kind)
-            .field("message", &self.0.message)
-            .field("retryable", &self.0.retryable)
-            .field("status", &self.0.status)
-            .field("provider", &self.0.provider)
-            .field("code", &self.0.code)
-            .field("request_id", &self.0.request_id)
-            .field("retry_after", &self.0.retry_after)
-            .finish_non_exhaustive()
+        let mut shown = f.debug_struct("Error");
+        shown.field("kind", &self.0.kind).field("message", &self.0.message);
+        if self.0.retryable {
+            shown.field("retryable", &true);
+        }
+        if let Some(status) = self.0.status {
+            shown.field("status", &status);
+        }
+        for (name, text) in [("code", &self.0.code), ("request_id", &self.0.request_id)] {
+            if let Some(text) = text {
+                shown.field(name, text);
+            }
+        }
+        if let Some(provider) = &self.0.provider {
+            shown.field("provider", provider);
+        }
+        if let Some(wait) = self.0.retry_after {
+            shown.field("retry_after", &wait);
+        }
+        shown.finish_non_exhaustive()
     }
 }
 
