@@ -34,7 +34,8 @@ const HELP: &str = "\
   /tools          list the tools
   /retry          send the last message again
   /quit           leave (also Ctrl-D)
-Ctrl-C cancels what runs; once more leaves. A line that ends with \\ goes on in the next one.";
+Ctrl-C cancels what runs; once more leaves.
+Pasted lines are one message. A line that ends with \\ goes on in the next one.";
 
 const COMMANDS: [&str; 8] = ["/help", "/new", "/open", "/pending", "/history", "/tools", "/retry", "/quit"];
 
@@ -175,6 +176,7 @@ impl Chat<'_> {
                         return Ok(None);
                     }
                     message.clear();
+                    self.input.drop_begun();
                     self.terminal.line("")?;
                     self.terminal.line("Ctrl-C again, or Ctrl-D, leaves.")?;
                     self.prompt("> ")?;
@@ -237,8 +239,8 @@ impl Chat<'_> {
     fn list_tools(&mut self) -> Result<(), Problem> {
         for tool in cepa_cli::tools::ready_tools(&self.session.root()?)? {
             let asks = if tool.flags().sensitive { " (asks first)" } else { "" };
-            let does = tool.spec().description.split(". ").next().unwrap_or_default().to_owned();
-            self.terminal.line(&format!("  {}{asks}: {}", tool.name(), one_line(&does, 100)))?;
+            let does = tool.spec().description.split(". ").next().unwrap_or_default();
+            self.terminal.line(&format!("  {}{asks}: {}", tool.name(), one_line(does.trim_end_matches('.'), 100)))?;
         }
         Ok(())
     }
@@ -344,7 +346,7 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// Says what waits elsewhere. The prompt is there already: it is repeated behind what is said.
+    /// Says what waits elsewhere. The prompt is there already: it is written over, and repeated below.
     async fn look_for_waiting(&mut self) -> Result<(), Problem> {
         // What is wrong with the store is told when it is needed.
         let Ok(Some(store)) = self.session.existing_store() else { return Ok(()) };
@@ -355,7 +357,7 @@ impl Chat<'_> {
         let calls =
             if waiting.len() == 1 { "1 call waits".to_owned() } else { format!("{} calls wait", waiting.len()) };
         if self.has_prompt {
-            self.terminal.line("")?;
+            self.terminal.ask("\r")?;
         }
         self.terminal.line(&format!("{calls} for a decision elsewhere: /open {} to decide", one_line(last, 100)))?;
         self.prompt("> ")

@@ -113,7 +113,7 @@ async fn counts(store: &dyn TurnStore) -> Result<String, Error> {
     let conversations = store.list(0, 100_000).await?.len();
     let waiting = store.pending(None).await?.len();
     let interrupted = store.live_turns(None).await?.iter().filter(|turn| !turn.paused).count();
-    Ok(format!("{conversations} conversations, {waiting} calls wait, {interrupted} interrupted turns"))
+    Ok(format!("conversations: {conversations}, waiting calls: {waiting}, interrupted turns: {interrupted}"))
 }
 
 /// Whether the provider knows the key and the model: it is asked for its list of models, which costs nothing.

@@ -2,7 +2,11 @@
 
 use std::{
     io::{self, BufRead, IsTerminal, Read as _},
-    sync::mpsc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     time::Duration,
 };
 
@@ -47,6 +51,8 @@ pub(crate) struct Input {
     /// Asked for and not yet come: a read cannot be taken back.
     is_waiting: bool,
     is_over: bool,
+    /// Whether the lines of a message that is not ended are no longer meant.
+    is_dropped: Arc<AtomicBool>,
     pub(crate) is_terminal: bool,
 }
 
@@ -55,16 +61,18 @@ impl Input {
         let (wants, asked) = mpsc::channel();
         let (tell, heard) = tokio::sync::mpsc::unbounded_channel();
         let is_terminal = io::stdin().is_terminal();
+        let is_dropped = Arc::new(AtomicBool::new(false));
+        let dropped = is_dropped.clone();
         // It is left behind in a read when the process ends.
         std::thread::spawn(move || {
             for want in asked {
-                let heard = read(&mut io::stdin().lock(), want, is_terminal);
+                let heard = read(&mut io::stdin().lock(), want, is_terminal, &dropped);
                 if tell.send(heard).is_err() {
                     return;
                 }
             }
         });
-        Self { wants, heard, is_waiting: false, is_over: false, is_terminal }
+        Self { wants, heard, is_waiting: false, is_over: false, is_dropped, is_terminal }
     }
 
     /// The next message or line. Dropping the future loses nothing: the next call gets it.
@@ -80,9 +88,14 @@ impl Input {
         self.is_over = heard == Heard::Over;
         heard
     }
+
+    /// What was typed or pasted of a message and not yet ended is not meant any more.
+    pub(crate) fn drop_begun(&self) {
+        self.is_dropped.store(true, Ordering::Relaxed);
+    }
 }
 
-fn read(stdin: &mut io::StdinLock<'_>, want: Want, is_terminal: bool) -> Heard {
+fn read(stdin: &mut io::StdinLock<'_>, want: Want, is_terminal: bool, is_dropped: &AtomicBool) -> Heard {
     if want == Want::Answer && is_terminal {
         forget_typed(stdin);
     }
@@ -95,9 +108,24 @@ fn read(stdin: &mut io::StdinLock<'_>, want: Want, is_terminal: bool) -> Heard {
                  a file, or give it to `cepa run -`"
             ));
         }
-        while want == Want::Message && heard == Came::Line && has_more(stdin) {
+        is_dropped.store(false, Ordering::Relaxed);
+        while want == Want::Message && heard == Came::Line {
+            let has_line = has_more(stdin);
+            let begun = if has_line { Vec::new() } else { begun_line(stdin) };
+            if !has_line && begun.is_empty() {
+                break;
+            }
             bytes.push(b'\n');
+            bytes.extend_from_slice(&begun);
+            if begun.last() == Some(&b'\n') {
+                bytes.pop();
+                continue;
+            }
+            let before = bytes.len();
             heard = line(stdin, &mut bytes);
+            if is_dropped.swap(false, Ordering::Relaxed) {
+                bytes.drain(..before.min(bytes.len()));
+            }
         }
     }
     match heard {
@@ -160,6 +188,36 @@ fn has_more(stdin: &mut io::StdinLock<'_>) -> bool {
     {
         let _ = (stdin, PASTE_GAP);
         false
+    }
+}
+
+/// The beginning of a line that has no end yet: a pasted text often has none. The terminal hands it on only while it does not
+/// wait for whole lines.
+fn begun_line(stdin: &mut io::StdinLock<'_>) -> Vec<u8> {
+    #[cfg(unix)]
+    {
+        use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+        let Ok(usual) = tcgetattr(&*stdin) else { return Vec::new() };
+        if !usual.local_modes.contains(LocalModes::ICANON) {
+            return Vec::new();
+        }
+        let mut at_once = usual.clone();
+        at_once.local_modes.remove(LocalModes::ICANON);
+        at_once.special_codes[SpecialCodeIndex::VMIN] = 0;
+        at_once.special_codes[SpecialCodeIndex::VTIME] = 0;
+        let mut begun = vec![0; TERMINAL_LINE];
+        let read = match tcsetattr(&*stdin, OptionalActions::Now, &at_once) {
+            Ok(()) => rustix::io::read(&*stdin, &mut begun).unwrap_or(0),
+            Err(_) => 0,
+        };
+        let _ = tcsetattr(&*stdin, OptionalActions::Now, &usual);
+        begun.truncate(read);
+        begun
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = stdin;
+        Vec::new()
     }
 }
 

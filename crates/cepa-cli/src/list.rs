@@ -101,7 +101,7 @@ pub(crate) async fn conversations(session: &mut Session, json: bool, limit: usiz
         };
         let id = one_line(&info.id, 100);
         let messages = info.messages;
-        writeln!(out, "{id}  {}  {messages} messages  {}", when(info.updated), one_line(&begins, 60))?;
+        writeln!(out, "{id}  {}  messages: {messages}  {}", when(info.updated), one_line(&begins, 60))?;
     }
     out.flush()?;
     Ok(Exit::Completed)

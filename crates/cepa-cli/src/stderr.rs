@@ -51,7 +51,8 @@ impl Subscriber for Warnings {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line { message: String::new(), fields: String::new() };
         event.record(&mut line);
-        note(&format!("warning: {}{}", line.message, line.fields));
+        let fields = if line.fields.is_empty() { String::new() } else { format!(" ({})", line.fields) };
+        note(&format!("warning: {}{fields}", line.message));
     }
     fn enter(&self, _: &span::Id) {}
     fn exit(&self, _: &span::Id) {}
@@ -63,11 +64,16 @@ struct Line {
 }
 
 impl Visit for Line {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        // A text of the library's own needs no quotes.
+        self.record_debug(field, &format_args!("{value}"));
+    }
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let between = if self.fields.is_empty() { "" } else { ", " };
         // Writing to a string cannot fail.
         let _ = match field.name() {
             "message" => write!(self.message, "{value:?}"),
-            name => write!(self.fields, ", {name}: {value:?}"),
+            name => write!(self.fields, "{between}{name} {value:?}"),
         };
     }
 }
