@@ -1,9 +1,10 @@
-//! Developer commands of cepa: `cargo xtask test`, `peers`, `check-layers`, `contracts`, `bench`.
+//! Developer commands of cepa: `cargo xtask test`, `peers`, `check-layers`, `contracts`, `fuzz`, `bench`.
 
 mod bench;
 mod budgets;
 mod contracts;
 mod field_reports;
+mod fuzz;
 mod hygiene;
 mod layers;
 mod licences;
@@ -25,6 +26,7 @@ usage: cargo xtask COMMAND
   check-layers        crate edges, dependency budgets, licences, file sizes, machine paths
   contracts [--write] which test pins which line of docs/contracts.md and docs/field-reports.md;
                       --write renews docs/contract-tests.md and docs/field-report-tests.md
+  fuzz [MINUTES]      broken bodies for every reader of what servers send, so long each (default 1)
   bench               CPU time of a model call through cepa and through a loop written by hand
 ";
 
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
         ["check-layers"] => layers::command(),
         ["contracts"] => contracts::command(contracts::Mode::Check),
         ["contracts", "--write"] => contracts::command(contracts::Mode::Write),
+        ["fuzz"] => fuzz::command("1"),
+        ["fuzz", minutes] => fuzz::command(minutes),
         ["bench"] => bench::command(),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
