@@ -4,7 +4,7 @@ use cepa_core::{Error, ErrorKind, Origin};
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 
 use crate::{
-    catalog::Auth,
+    catalog::{ANTHROPIC, AnthropicEndpoint, Auth},
     client::{Client, Target},
     http::{HttpClient, HttpSettings},
     limit::Limiter,
@@ -15,10 +15,6 @@ use crate::{
         caps::Caps,
     },
 };
-
-const BASE_URL: &str = "https://api.anthropic.com";
-const BASE_URL_ENV: &str = "ANTHROPIC_BASE_URL";
-const KEY_ENV: &str = "ANTHROPIC_API_KEY";
 
 const KEY_HEADER: &str = "x-api-key";
 const VERSION_HEADER: HeaderName = HeaderName::from_static("anthropic-version");
@@ -39,10 +35,11 @@ const BETA_HEADER: HeaderName = HeaderName::from_static("anthropic-beta");
 pub type Anthropic = Client<AnthropicMessages>;
 
 impl Anthropic {
-    /// A model of Anthropic itself, until another address is set.
+    /// A model of Anthropic itself, until another endpoint or address is set.
     pub fn builder(model: impl Into<String>) -> AnthropicBuilder {
         AnthropicBuilder {
-            provider: "anthropic".to_owned(),
+            endpoint: &ANTHROPIC,
+            provider: None,
             model: model.into(),
             api_key: None,
             base_url: None,
@@ -77,7 +74,8 @@ impl Anthropic {
 #[derive(Clone, Debug)]
 #[must_use = "a builder makes nothing until `build` is called"]
 pub struct AnthropicBuilder {
-    provider: String,
+    endpoint: &'static AnthropicEndpoint,
+    provider: Option<String>,
     model: String,
     api_key: Option<ApiKey>,
     base_url: Option<String>,
@@ -94,13 +92,19 @@ pub struct AnthropicBuilder {
 }
 
 impl AnthropicBuilder {
-    /// Gives the provider another name: two servers are two providers, and what one of them signed is not sent to the other.
-    pub fn provider(mut self, name: impl Into<String>) -> Self {
-        self.provider = name.into();
+    /// Sets the endpoint: name, address, environment variables, and how the key is sent.
+    pub fn endpoint(mut self, endpoint: &'static AnthropicEndpoint) -> Self {
+        self.endpoint = endpoint;
         self
     }
 
-    /// Sets the key; else `ANTHROPIC_API_KEY` is asked.
+    /// Gives the provider another name: two servers are two providers, and what one of them signed is not sent to the other.
+    pub fn provider(mut self, name: impl Into<String>) -> Self {
+        self.provider = Some(name.into());
+        self
+    }
+
+    /// Sets the key; else the endpoint's environment variable is asked (`ANTHROPIC_API_KEY`).
     pub fn api_key(mut self, key: &str) -> Self {
         match ApiKey::new(key) {
             Ok(key) => self.api_key = Some(key),
@@ -109,7 +113,7 @@ impl AnthropicBuilder {
         self
     }
 
-    /// Sets the address before `/v1/messages`; else `ANTHROPIC_BASE_URL` is asked, else it is Anthropic's own.
+    /// Sets the address before `/v1/messages`; else the environment is asked (`ANTHROPIC_BASE_URL`), else it is the endpoint's.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
         self
@@ -121,7 +125,7 @@ impl AnthropicBuilder {
         self
     }
 
-    /// Sets how the key is sent; else the version decides: as `x-api-key`, or as a bearer token.
+    /// Sets how the key is sent; else the endpoint decides, or the version: as `x-api-key`, or as a bearer token.
     pub fn auth(mut self, auth: Auth) -> Self {
         self.auth = Some(auth);
         self
@@ -199,7 +203,7 @@ impl AnthropicBuilder {
     /// The model. Nothing is sent, opened or looked up before its first call.
     ///
     /// # Errors
-    /// `auth` if there is no key for Anthropic itself, `invalid_config` for settings that cannot be used.
+    /// `auth` if there is no key for the endpoint itself, `invalid_config` for settings that cannot be used.
     pub fn build(self) -> Result<Anthropic, Error> {
         self.build_with(|variable| std::env::var(variable).ok().filter(|value| !value.trim().is_empty()))
     }
@@ -214,23 +218,25 @@ impl AnthropicBuilder {
         if self.max_tokens == Some(0) {
             return Err(Error::new(ErrorKind::InvalidConfig, "max_tokens must be at least 1"));
         }
-        let own_url = self.base_url.take().or_else(|| env(BASE_URL_ENV));
-        let url = messages_url(own_url.as_deref().unwrap_or(BASE_URL));
+        let endpoint = self.endpoint;
+        let own_url = self.base_url.take().or_else(|| env(endpoint.base_url_env));
+        let url = messages_url(own_url.as_deref().unwrap_or(endpoint.base_url));
         let has_own_auth = self.headers.contains_key(AUTHORIZATION) || self.headers.contains_key(KEY_HEADER);
-        let key = match (self.api_key.take(), env(KEY_ENV)) {
+        let key = match (self.api_key.take(), env(endpoint.key_env)) {
             (Some(key), _) => Some(key),
             (None, Some(text)) => Some(ApiKey::new(&text).map_err(|error| {
-                let message = error.message().replace("the API key", &format!("the API key in {KEY_ENV}"));
+                let message = error.message().replace("the API key", &format!("the API key in {}", endpoint.key_env));
                 error.with_message(message)
             })?),
             // A server of one's own may need none.
             (None, None) if own_url.is_some() || has_own_auth => None,
             (None, None) => {
-                let message = format!("no API key for Anthropic: set the environment variable {KEY_ENV}");
+                let AnthropicEndpoint { name, key_env, .. } = endpoint;
+                let message = format!("no API key for {name}: set the environment variable {key_env}");
                 return Err(Error::new(ErrorKind::Auth, message));
             }
         };
-        let auth = self.auth.unwrap_or(match self.version {
+        let auth = self.auth.or(endpoint.auth).unwrap_or(match self.version {
             ApiVersion::V2023_06_01 => Auth::Header(KEY_HEADER),
             ApiVersion::V2026_10_21 => Auth::Bearer,
         });
@@ -242,7 +248,8 @@ impl AnthropicBuilder {
             };
         }
         headers.entry(VERSION_HEADER).or_insert(HeaderValue::from_static(self.version.as_str()));
-        let origin = Origin { provider: self.provider.into(), model: self.model.into() };
+        let provider = self.provider.unwrap_or_else(|| endpoint.name.to_owned());
+        let origin = Origin { provider: provider.into(), model: self.model.into() };
         let mut dialect = AnthropicMessages::new(origin.clone()).with_version(self.version);
         if let Some(tokens) = self.max_tokens {
             dialect = dialect.with_default_max_tokens(tokens);

@@ -10,6 +10,9 @@ use tokio::{
 
 use super::*;
 
+const KEY_ENV: &str = ANTHROPIC.key_env;
+const BASE_URL_ENV: &str = ANTHROPIC.base_url_env;
+
 const KEY: &str = "sk-ant-0123456789";
 
 fn built(builder: AnthropicBuilder, env: &[(&str, &str)]) -> Result<Anthropic, Error> {
@@ -19,6 +22,26 @@ fn built(builder: AnthropicBuilder, env: &[(&str, &str)]) -> Result<Anthropic, E
 
 fn header<'a>(model: &'a Anthropic, name: &str) -> Option<&'a str> {
     model.target().headers.get(name).map(|value| value.to_str().expect("visible ASCII"))
+}
+
+#[test]
+fn an_endpoint_of_the_catalog_brings_its_address_key_and_name() {
+    let zai = AnthropicEndpoint::named("zai-anthropic").expect("known");
+    let model = built(Anthropic::builder("glm-5.3").endpoint(zai), &[("ZAI_API_KEY", KEY)]).expect("built");
+    assert_eq!(model.target().url, "https://api.z.ai/api/anthropic/v1/messages");
+    assert_eq!(header(&model, "authorization"), Some("Bearer sk-ant-0123456789"));
+    assert_eq!((header(&model, "x-api-key"), &*model.target().origin.provider), (None, "zai-anthropic"));
+    let deepseek = AnthropicEndpoint::named("deepseek-anthropic").expect("known");
+    let builder = || Anthropic::builder("m").endpoint(deepseek);
+    let env = [("DEEPSEEK_API_KEY", KEY), ("DEEPSEEK_ANTHROPIC_BASE_URL", "http://127.0.0.1:1")];
+    let model = built(builder().provider("ours"), &env).expect("built");
+    assert_eq!(model.target().url, "http://127.0.0.1:1/v1/messages");
+    assert_eq!((header(&model, "x-api-key"), &*model.target().origin.provider), (Some(KEY), "ours"));
+    // Anthropic's key is not sent to somebody else.
+    let error = built(builder(), &[(KEY_ENV, KEY)]).expect_err("no key");
+    assert!(error.message().contains("DEEPSEEK_API_KEY"), "{error}");
+    let error = AnthropicEndpoint::named("antropic").expect_err("unknown");
+    assert!(error.message().contains("anthropic, deepseek-anthropic"), "{error}");
 }
 
 // W7: `2023-06-01` and `x-api-key` by default, the newer version and Bearer as settings.

@@ -1,6 +1,9 @@
-//! Endpoints that speak chat completions: where they are, how they want the key, and in what they differ.
+//! Endpoints that speak chat completions ([`ENDPOINTS`]) or Anthropic's Messages ([`ANTHROPIC_ENDPOINTS`]): where they are,
+//! how they want the key, and in what they differ.
 //!
-//! A table of data; each difference has the page that says so.
+//! Tables of data; each difference has the page that says so, and what has no page is left as OpenAI has it.
+
+mod anthropic;
 
 use cepa_core::{Error, ErrorKind};
 
@@ -10,6 +13,8 @@ use crate::wire::{
         AfterTools, MaxTokensName, NullContent, Quirks, ReplayReasoning, Roles, StreamUsage, SystemPlace, ThinkingName,
     },
 };
+
+pub use anthropic::{ANTHROPIC, ANTHROPIC_ENDPOINTS, AnthropicEndpoint};
 
 /// One endpoint.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +80,6 @@ pub const ENDPOINTS: &[Endpoint] = &[
             thinking: ThinkingName::ThinkingSwitch,
             // <https://api-docs.deepseek.com/api/create-chat-completion>
             max_tokens: MaxTokensName::MaxTokens,
-            call_ids: IdRule::VISIBLE,
             ..Quirks::default()
         },
     },
@@ -96,7 +100,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         base_url_env: Some("GEMINI_BASE_URL"),
         key_env: Some("GEMINI_API_KEY"),
         auth: Auth::Bearer,
-        quirks: || Quirks { call_ids: IdRule::VISIBLE, ..Quirks::default() },
+        quirks: Quirks::default,
     },
     Endpoint {
         name: "mistral",
@@ -107,7 +111,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         quirks: || Quirks {
             // Unknown members are refused, `max_completion_tokens` by name
             // (<https://github.com/editor-code-assistant/eca/issues/231>), and `stream_options` is none of the known ones
-            // (<https://docs.mistral.ai/api/#tag/chat>); its streams tell their usage anyway.
+            // (<https://docs.mistral.ai/api/#tag/chat>); its streams tell their usage anyway
+            // (<https://docs.mistral.ai/resources/release-note/2024-01-16-token-usage-in-streaming-requests>).
             max_tokens: MaxTokensName::MaxTokens,
             stream_usage: StreamUsage::Told,
             // <https://docs.vllm.ai/en/v0.15.0/api/vllm/tool_parsers/mistral_tool_parser/>
@@ -116,6 +121,42 @@ pub const ENDPOINTS: &[Endpoint] = &[
             after_tools: AfterTools::Assistant,
             // "conversation roles must alternate user and assistant roles" (<https://github.com/charmbracelet/crush/issues/279>).
             roles: Roles::InTurn,
+            ..Quirks::default()
+        },
+    },
+    // GLM, for the world: <https://docs.z.ai/guides/develop/openai/python>; its coding plan has an address of its own
+    // (<https://docs.z.ai/devpack/quick-start>).
+    Endpoint {
+        name: "zai",
+        base_url: Some("https://api.z.ai/api/paas/v4"),
+        base_url_env: Some("ZAI_BASE_URL"),
+        key_env: Some("ZAI_API_KEY"),
+        auth: Auth::Bearer,
+        quirks: glm,
+    },
+    // GLM, in China: <https://docs.bigmodel.cn/cn/guide/develop/openai/introduction>.
+    Endpoint {
+        name: "zhipu",
+        base_url: Some("https://open.bigmodel.cn/api/paas/v4"),
+        base_url_env: Some("BIGMODEL_BASE_URL"),
+        key_env: Some("BIGMODEL_API_KEY"),
+        auth: Auth::Bearer,
+        quirks: glm,
+    },
+    // Qwen, from Singapore; keys are for one region, and newer workspaces have an address of their own
+    // (<https://www.alibabacloud.com/help/en/model-studio/compatibility-of-openai-with-dashscope>): set the base URL.
+    Endpoint {
+        name: "dashscope",
+        base_url: Some("https://dashscope-intl.aliyuncs.com/compatible-mode/v1"),
+        base_url_env: Some("DASHSCOPE_BASE_URL"),
+        key_env: Some("DASHSCOPE_API_KEY"),
+        auth: Auth::Bearer,
+        quirks: || Quirks {
+            // <https://www.alibabacloud.com/help/en/model-studio/deep-thinking>; what a budget may be:
+            // <https://www.alibabacloud.com/help/model-studio/error-code>.
+            thinking: ThinkingName::EnableThinking,
+            // <https://help.aliyun.com/zh/dashscope/developer-reference/api-details>
+            max_tokens: MaxTokensName::MaxTokens,
             ..Quirks::default()
         },
     },
@@ -153,7 +194,17 @@ pub const ENDPOINTS: &[Endpoint] = &[
         // <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md>
         quirks: local,
     },
-    // Any other server: vLLM, LM Studio, a gateway.
+    // <https://docs.vllm.ai/en/stable/serving/openai_compatible_server/>; the variable is the one from which the server takes
+    // its own key (<https://docs.vllm.ai/en/stable/configuration/env_vars/>).
+    Endpoint {
+        name: "vllm",
+        base_url: Some("http://127.0.0.1:8000/v1"),
+        base_url_env: Some("VLLM_BASE_URL"),
+        key_env: Some("VLLM_API_KEY"),
+        auth: Auth::Optional,
+        quirks: local,
+    },
+    // Any other server: LM Studio, a gateway.
     Endpoint {
         name: "openai-compatible",
         base_url: None,
@@ -164,14 +215,30 @@ pub const ENDPOINTS: &[Endpoint] = &[
     },
 ];
 
+/// The models of Z.AI.
+fn glm() -> Quirks {
+    Quirks {
+        // "Thinking blocks should be explicitly preserved and returned together with the tool results", and the switch:
+        // <https://docs.z.ai/guides/capabilities/thinking-mode>.
+        replay_reasoning: ReplayReasoning::As("reasoning_content".into()),
+        thinking: ThinkingName::ThinkingSwitch,
+        // <https://docs.z.ai/guides/overview/concept-param>
+        max_tokens: MaxTokensName::MaxTokens,
+        ..Quirks::default()
+    }
+}
+
 /// Servers that put the messages through a model's own chat template.
 fn local() -> Quirks {
     Quirks {
+        // The one that all of them list (<https://docs.ollama.com/api/openai-compatibility>,
+        // <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md>).
         max_tokens: MaxTokensName::MaxTokens,
         // "System message must be at the beginning" (<https://github.com/ggml-org/llama.cpp/issues/27367>).
         system: SystemPlace::Single,
         // "conversation roles must alternate user/assistant/user/assistant/..." (<https://github.com/vllm-project/vllm/issues/6862>).
         roles: Roles::InTurn,
+        // Their own ids are longer than OpenAI allows (<https://github.com/vllm-project/vllm/issues/22966>).
         call_ids: IdRule::VISIBLE,
         ..Quirks::default()
     }
@@ -207,6 +274,11 @@ mod tests {
         for endpoint in ENDPOINTS {
             let words = [Some(endpoint.name), endpoint.key_env, endpoint.base_url_env];
             assert!(words.into_iter().flatten().all(|word| seen.insert(word)), "{}", endpoint.name);
+        }
+        // A key serves both wires of its provider; names and addresses are of one wire.
+        for endpoint in ANTHROPIC_ENDPOINTS {
+            let words = [endpoint.name, endpoint.base_url_env];
+            assert!(words.into_iter().all(|word| seen.insert(word)), "{}", endpoint.name);
         }
     }
 

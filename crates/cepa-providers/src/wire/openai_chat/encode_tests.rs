@@ -113,6 +113,9 @@ fn thinking_is_asked_for_in_each_servers_words() {
         (ThinkingName::ReasoningObject, Thinking::Budget(7), json!({"reasoning": {"max_tokens": 7}})),
         (ThinkingName::ThinkingSwitch, Thinking::Off, json!({"thinking": {"type": "disabled"}})),
         (ThinkingName::ThinkingSwitch, effort(), json!({"thinking": {"type": "enabled"}, "reasoning_effort": "high"})),
+        (ThinkingName::EnableThinking, Thinking::Off, json!({"enable_thinking": false})),
+        (ThinkingName::EnableThinking, Thinking::Budget(7), json!({"enable_thinking": true, "thinking_budget": 7})),
+        (ThinkingName::EnableThinking, effort(), json!({"enable_thinking": true, "thinking_budget": 24_576})),
     ] {
         assert_eq!(sent(name, thinking.clone()), members, "{name:?} {thinking:?}");
     }

@@ -95,7 +95,28 @@ fn write_thinking(dialect: &OpenAiChat, thinking: &Thinking, members: &mut Membe
             members.object("thinking", |object| object.member("type", switch))?;
             effort.map_or(Ok(()), |effort| members.value("reasoning_effort", effort))
         }
+        ThinkingName::EnableThinking => {
+            members.value("enable_thinking", &(*thinking != Thinking::Off))?;
+            budget(thinking)?.map_or(Ok(()), |tokens| members.value("thinking_budget", &tokens))
+        }
     }
+}
+
+/// The budget for a word, by the table of [`effort`].
+fn budget(thinking: &Thinking) -> Result<Option<u32>, Error> {
+    Ok(match thinking {
+        Thinking::Off => None,
+        Thinking::Budget(tokens) => Some(*tokens),
+        Thinking::Effort(word) => match word.as_str() {
+            "low" => Some(1024),
+            "medium" => Some(8192),
+            "high" => Some(24_576),
+            word => {
+                let message = format!("this provider knows no effort `{word}`: give low, medium, high or a budget");
+                return Err(Error::new(ErrorKind::InvalidConfig, message));
+            }
+        },
+    })
 }
 
 /// The word for a budget, by the table that Google gives (<https://ai.google.dev/gemini-api/docs/openai#thinking>): `low` is

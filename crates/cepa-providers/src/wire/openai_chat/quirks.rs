@@ -97,6 +97,8 @@ pub enum ThinkingName {
     ReasoningObject,
     /// `thinking: {type: "enabled"}` or `{type: "disabled"}`, and `reasoning_effort`.
     ThinkingSwitch,
+    /// `enable_thinking: true` or `false`, and `thinking_budget`. The words `low`, `medium` and `high` become budgets.
+    EnableThinking,
 }
 
 /// How a stream is asked to end with its usage.
