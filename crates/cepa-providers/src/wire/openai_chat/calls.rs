@@ -4,6 +4,8 @@
 //! index, give every call the index 0, skip numbers, repeat the name or the id in each piece, or send whole calls without
 //! ids; what can only have one meaning is read so.
 
+use std::cell::Cell;
+
 use cepa_core::{Args, ChatEvent, Error, ErrorKind, EventSink, Extra, RawJson, ToolCall};
 use serde::de::IgnoredAny;
 
@@ -12,6 +14,9 @@ use crate::wire::{ids::ReplyIds, surrogates};
 
 /// More calls than any model makes at once.
 const MAX_CALLS: usize = 1024;
+/// How often arguments that look whole may turn out not to be. Each look costs their length, so that a server that wants
+/// it could keep us looking.
+const MAX_DOUBTS: u32 = 64;
 
 /// The calls so far, in the order in which they began.
 #[derive(Debug, Default)]
@@ -34,6 +39,8 @@ struct OpenCall {
     args: String,
     extra: Extra,
     last_chunk: u64,
+    /// How often its arguments looked whole and were not.
+    doubts: Cell<u32>,
 }
 
 /// One piece in a form that can be asked.
@@ -236,7 +243,16 @@ impl OpenCall {
             && piece.args().trim_start().starts_with('{')
             && self.args.trim_start().starts_with('{')
             && self.args.trim_end().ends_with('}')
-            && serde_json::from_str::<IgnoredAny>(&self.args).is_ok()
+            && self.doubts.get() < MAX_DOUBTS
+            && self.is_whole()
+    }
+
+    fn is_whole(&self) -> bool {
+        let whole = serde_json::from_str::<IgnoredAny>(&self.args).is_ok();
+        if !whole {
+            self.doubts.set(self.doubts.get().saturating_add(1));
+        }
+        whole
     }
 }
 

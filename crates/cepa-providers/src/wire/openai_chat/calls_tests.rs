@@ -125,6 +125,18 @@ fn a_flood_of_calls_is_an_error() {
     assert_eq!(calls.pieces(parts, &sink).unwrap_err().kind(), ErrorKind::Decode);
 }
 
+#[test]
+fn a_server_cannot_keep_us_looking() {
+    // Each piece might begin another call; only reading all that came before tells.
+    let first = json!([{"function": {"name": "f", "arguments": format!("{{\"a\":\"{}", "x".repeat(1 << 20))}}]);
+    let more = json!([{"function": {"name": "f", "arguments": "{}"}}]);
+    let chunks: Vec<Value> = std::iter::once(first).chain(std::iter::repeat_n(more, 5_000)).collect();
+    let start = std::time::Instant::now();
+    let calls = calls(&chunks);
+    assert_eq!((calls.len(), calls[0].2.len()), (1, 6 + (1 << 20) + 10_000));
+    assert!(start.elapsed() < std::time::Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
 proptest! {
     // Calls that a server sends by the book arrive whole, however their arguments are cut and mixed.
     #[test]
