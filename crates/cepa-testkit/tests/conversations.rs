@@ -89,8 +89,9 @@ impl Program {
                 4..8 => self.decide(&agent).await,
                 8 => agent = self.agent(),
                 _ => {
+                    // A recovered turn calls the model too, and the model may be down.
                     let recovered = agent.conversation("c").recover().await;
-                    assert!(recovered.is_ok(), "seed {} step {step}: {recovered:?}", self.seed);
+                    self.accept(recovered.map(|_| TurnStatus::Completed));
                 }
             }
             self.check(&agent, step).await;
