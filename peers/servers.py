@@ -90,7 +90,6 @@ class _Proxy(http.server.BaseHTTPRequestHandler):
     lock: threading.Lock
     wires = {
         "/chat/completions": "openai_chat",
-        "/responses": "openai_responses",
         "/messages": "anthropic",
         ":generateContent": "gemini",
         ":streamGenerateContent": "gemini",

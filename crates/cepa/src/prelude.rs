@@ -3,9 +3,7 @@
 #[cfg(feature = "sqlite")]
 pub use crate::Sqlite;
 #[cfg(feature = "http")]
-pub use crate::providers::{
-    anthropic::Anthropic, catalog::Endpoint, gemini::Gemini, openai::OpenAi, responses::OpenAiResponses,
-};
+pub use crate::providers::{anthropic::Anthropic, catalog::Endpoint, gemini::Gemini, openai::OpenAi};
 #[cfg(feature = "macros")]
 pub use crate::tool;
 pub use crate::{
