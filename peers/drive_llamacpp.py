@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Our binary with a small real language model behind llama.cpp's server, over both wires that this server speaks.
+"""Our binary with a small real language model behind llama.cpp's server, over the three wires that this server speaks.
 
     drive_llamacpp.py --cepa BINARY --peers FOLDER
 
@@ -28,10 +28,11 @@ def main() -> None:
     ):
         chat = Cepa(wanted.cepa, work, "openai/smollm2", f"http://{HOST}:{proxy}/v1")
         messages = Cepa(wanted.cepa, work, "anthropic/smollm2", f"http://{HOST}:{proxy}")
-        drive(chat, messages)
+        responses = Cepa(wanted.cepa, work, "openai-responses/smollm2", f"http://{HOST}:{proxy}/v1")
+        drive(chat, messages, responses)
 
 
-def drive(chat: Cepa, messages: Cepa) -> None:
+def drive(chat: Cepa, messages: Cepa, responses: Cepa) -> None:
     (chat.root / "README.md").write_text("The onion is called Cepa.\n", encoding="utf-8")
 
     with steps.step("chat: a real model answers"):
@@ -55,6 +56,11 @@ def drive(chat: Cepa, messages: Cepa) -> None:
         messages.run("Read the file README.md.", TALK)
         messages.run("Write hello to the file notes.txt.", TALK, expect=PAUSED)
         messages.decide("approve", messages.only_pause("write_file")["pause_id"])
+
+    with steps.step("and so does the third wire"):
+        holds("answer", responses.run("Read the file README.md.", TALK), "Cepa")
+        responses.run("Write hello to the file notes.txt.", "responses", expect=PAUSED)
+        responses.decide("approve", responses.only_pause("write_file")["pause_id"])
 
     with steps.step("and back again"):
         same("an answer", bool(chat.run("What is the capital of France?", TALK).strip()), True)

@@ -1,4 +1,4 @@
-"""Judges a chat request by OpenAI's own OpenAPI document, read as a JSON Schema that refuses unknown keys."""
+"""Judges a request by OpenAI's own OpenAPI document, read as a JSON Schema that refuses unknown keys."""
 
 import json
 
@@ -7,21 +7,21 @@ from jsonschema.exceptions import best_match
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-REQUEST = "CreateChatCompletionRequest"
+CHAT, RESPONSES = "CreateChatCompletionRequest", "CreateResponse"
 WORDS_ONLY = ("description", "example", "examples", "title", "externalDocs", "deprecated", "default")
 
 
 class Judge:
-    def __init__(self, file: str):
+    def __init__(self, file: str, request: str):
         with open(file, encoding="utf-8") as text:
             schemas = json.load(text)["components"]["schemas"]
         open_schemas = _pulled_into_all_of(schemas)
         closed = {name: _closed(schema, name, name in open_schemas) for name, schema in schemas.items()}
-        closed[REQUEST].setdefault("unevaluatedProperties", False)
+        closed[request].setdefault("unevaluatedProperties", False)
         document = {"$id": "urn:openai", "components": {"schemas": closed}}
         resource = Resource.from_contents(document, default_specification=DRAFT202012)
         registry = Registry().with_resource("urn:openai", resource)
-        self.validator = Draft202012Validator({"$ref": f"urn:openai#/components/schemas/{REQUEST}"}, registry=registry)
+        self.validator = Draft202012Validator({"$ref": f"urn:openai#/components/schemas/{request}"}, registry=registry)
 
     def complaints(self, body) -> list[str]:
         texts = []

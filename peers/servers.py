@@ -90,6 +90,7 @@ class _Proxy(http.server.BaseHTTPRequestHandler):
     lock: threading.Lock
     wires = {
         "/chat/completions": "openai_chat",
+        "/responses": "openai_responses",
         "/messages": "anthropic",
         ":generateContent": "gemini",
         ":streamGenerateContent": "gemini",

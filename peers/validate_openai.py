@@ -19,7 +19,7 @@ document = None
 if os.environ.get("CEPA_OPENAI_SPEC"):
     import openai_spec
 
-    document = openai_spec.Judge(os.environ["CEPA_OPENAI_SPEC"])
+    document = openai_spec.Judge(os.environ["CEPA_OPENAI_SPEC"], openai_spec.CHAT)
 NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
 
 

@@ -21,8 +21,8 @@ usage: cargo xtask COMMAND
 
   test [--no-peers]   everything: format, clippy, layers, contracts, all tests, real peers
   peers [NAME...]     only the checks against programs that nobody here wrote:
-                      aimock-openai aimock-anthropic aimock-gemini llamacpp
-                      requests-openai requests-anthropic requests-gemini
+                      aimock-openai aimock-responses aimock-anthropic aimock-gemini llamacpp
+                      requests-openai requests-responses requests-anthropic requests-gemini
   check-layers        crate edges, dependency budgets, licences, file sizes, machine paths
   contracts [--write] which test pins which line of docs/contracts.md and docs/field-reports.md;
                       --write renews docs/contract-tests.md and docs/field-report-tests.md

@@ -39,6 +39,12 @@ pub(crate) const CHECKS: &[Check] = &[
         feed: Feed::Binary(&["openai"]),
     },
     Check {
+        name: "aimock-responses",
+        parts: &["node", "aimock"],
+        script: "drive_aimock.py",
+        feed: Feed::Binary(&["openai-responses"]),
+    },
+    Check {
         name: "aimock-anthropic",
         parts: &["node", "aimock"],
         script: "drive_aimock.py",
@@ -56,6 +62,12 @@ pub(crate) const CHECKS: &[Check] = &[
         parts: &["validate"],
         script: "validate_openai.py",
         feed: Feed::Requests("openai_chat"),
+    },
+    Check {
+        name: "requests-responses",
+        parts: &["validate"],
+        script: "validate_responses.py",
+        feed: Feed::Requests("openai_responses"),
     },
     Check {
         name: "requests-anthropic",

@@ -37,7 +37,7 @@ pub(crate) struct Cli {
 /// Options of every command.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Options {
-    /// The model: openai/NAME, anthropic/NAME, gemini/NAME, ollama/NAME, llamacpp, offline, or another provider of the catalog
+    /// The model: openai/NAME, openai-responses/NAME, anthropic/NAME, gemini/NAME, ollama/NAME, llamacpp, offline, or another provider of the catalog
     #[arg(long, global = true, value_name = "PROVIDER/NAME")]
     pub(crate) model: Option<String>,
     /// Where the model's server is, if not at its usual address

@@ -9,6 +9,7 @@ use cepa::{
         catalog::{ENDPOINTS, Endpoint},
         gemini::Gemini,
         openai::OpenAi,
+        responses::OpenAiResponses,
     },
 };
 
@@ -22,6 +23,8 @@ use crate::{
 
 const ANTHROPIC: &str = "anthropic";
 const OPENAI: &str = "openai";
+/// The same provider over its newer wire.
+const OPENAI_RESPONSES: &str = "openai-responses";
 const GEMINI: &str = "gemini";
 /// The same models over the wire of another, for which the same key counts.
 const GEMINI_OPENAI: &str = "gemini-openai";
@@ -135,7 +138,9 @@ async fn with_a_name(wish: &ModelWish, env: Env<'_>) -> Result<ModelWish, Error>
         return Ok(ModelWish { model: format!("{provider}/{model}"), ..wish.clone() });
     }
     match endpoint(provider) {
-        None if provider == GEMINI => Err(invalid(format!("which model of {provider}? say --model {provider}/NAME"))),
+        None if [GEMINI, OPENAI_RESPONSES].contains(&provider) => {
+            Err(invalid(format!("which model of {provider}? say --model {provider}/NAME")))
+        }
         Some(endpoint) if [OLLAMA, LLAMA_CPP].contains(&endpoint.name) => {
             let url = wish.base_url.clone().or_else(|| base_url(endpoint, env)).unwrap_or_default();
             let models = probe::models_at(&url, ASKED_LIMIT).await.unwrap_or_default();
@@ -181,6 +186,18 @@ fn build(wish: &ModelWish, why: &str, env: Env<'_>) -> Result<Chosen, Error> {
         // Its list of models has another form than those that the doctor reads.
         return Ok(chosen(Arc::new(builder.build()?), None));
     }
+    if provider == OPENAI_RESPONSES {
+        let mut builder = OpenAiResponses::builder(name);
+        if let Some(url) = &wish.base_url {
+            builder = builder.base_url(url);
+        }
+        if let Some(key) = &key {
+            builder = builder.api_key(key);
+        }
+        let client = builder.build()?;
+        let list = list_beside(client.target(), "/responses", "/models");
+        return Ok(chosen(Arc::new(client), list));
+    }
     let endpoint = endpoint(provider).ok_or_else(|| unknown(&wish.model))?;
     let mut builder = OpenAi::builder(name).endpoint(endpoint);
     if let Some(url) = &wish.base_url {
@@ -207,7 +224,7 @@ fn key_in(variable: &str, env: Env<'_>) -> Result<String, Error> {
 }
 
 fn unknown(wished: &str) -> Error {
-    let mut names: Vec<&str> = vec![OFFLINE, OPENAI, ANTHROPIC, GEMINI, OLLAMA, "llamacpp"];
+    let mut names: Vec<&str> = vec![OFFLINE, OPENAI, OPENAI_RESPONSES, ANTHROPIC, GEMINI, OLLAMA, "llamacpp"];
     names.extend(
         ENDPOINTS.iter().map(|endpoint| endpoint.name).filter(|name| ![OPENAI, OLLAMA, LLAMA_CPP].contains(name)),
     );

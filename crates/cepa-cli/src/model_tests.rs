@@ -122,6 +122,16 @@ async fn gemini_speaks_its_own_wire() {
 }
 
 #[tokio::test]
+async fn openai_has_two_wires() {
+    let named = ModelWish { api_key_env: Some("MY_KEY".into()), ..wish("openai-responses/gpt-5.4") };
+    let chosen = choose(Some(&named), &env(&[("MY_KEY", "sk-1234567890")])).await.unwrap();
+    assert_eq!(chosen.model.origin().provider.as_ref(), "openai");
+    assert_eq!(chosen.list.unwrap().url, "https://api.openai.com/v1/models");
+    let error = choose(Some(&wish("openai-responses")), &env(&[])).await.err().unwrap();
+    assert!(error.message().contains("--model openai-responses/NAME"), "{error}");
+}
+
+#[tokio::test]
 async fn what_is_shown_of_an_address_has_no_secrets() {
     let model = ModelWish { base_url: Some("http://me:secret@127.0.0.1:1/v1?key=secret".into()), ..wish("openai/x") };
     match choose(Some(&model), &env(&[])).await {

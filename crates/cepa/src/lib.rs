@@ -97,7 +97,7 @@
 //!
 //! | feature | what it brings | default |
 //! |---|---|---|
-//! | `http` | [`providers`]: clients of models that speak OpenAI's or Anthropic's protocol | yes |
+//! | `http` | [`providers`]: clients of models that speak OpenAI's protocols, Anthropic's or Gemini's | yes |
 //! | `sqlite` | [`Sqlite`]: conversations, turns and pauses that survive a restart | yes |
 //! | `macros` | [`#[tool]`](macro@tool), [`Tool::typed`], [`schema_of`] | yes |
 

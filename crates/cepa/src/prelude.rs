@@ -3,7 +3,9 @@
 #[cfg(feature = "sqlite")]
 pub use crate::Sqlite;
 #[cfg(feature = "http")]
-pub use crate::providers::{anthropic::Anthropic, catalog::Endpoint, gemini::Gemini, openai::OpenAi};
+pub use crate::providers::{
+    anthropic::Anthropic, catalog::Endpoint, gemini::Gemini, openai::OpenAi, responses::OpenAiResponses,
+};
 #[cfg(feature = "macros")]
 pub use crate::tool;
 pub use crate::{
