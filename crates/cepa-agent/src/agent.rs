@@ -15,11 +15,13 @@ use cepa_core::{
 use crate::{
     Bare, Held, InMemory,
     body::BodyFilter,
+    clock::Clock,
     conversation::Conversation,
     event::{AgentEvent, Listeners},
     gate::{Gate, GateCall},
     host::AllowRule,
     ids,
+    journal::Keeper,
     memory::ChatMemory,
     memory_filter::MemoryFilter,
     options::{Decisions, Input, TurnOptions, TurnRequest},
@@ -63,7 +65,7 @@ pub(crate) struct Core {
     /// The agent's own conversation.
     pub(crate) own: Option<String>,
     pub(crate) queue: String,
-    pub(crate) holder: Arc<str>,
+    pub(crate) keeper: Arc<Keeper>,
     pub(crate) lease: Duration,
     pub(crate) lease_wait: Duration,
     /// Turns whose future was dropped: given up, not crashed.
@@ -104,6 +106,7 @@ pub struct AgentBuilder {
     own: Option<String>,
     lease: Duration,
     lease_wait: Duration,
+    clock: Clock,
 }
 
 impl AgentBuilder {
@@ -122,6 +125,7 @@ impl AgentBuilder {
             own: None,
             lease: Duration::from_secs(30),
             lease_wait: Duration::ZERO,
+            clock: Clock::system(),
         }
     }
 
@@ -265,6 +269,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Sets the clock that times are taken from; the system's by default.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
     /// Puts it together.
     ///
     /// # Errors
@@ -283,13 +293,19 @@ impl AgentBuilder {
         };
         builder = builder.tool_filter(BodyFilter { texts: texts.clone() }).chat_filter(StopFilter);
         if has_memory {
-            builder = builder.chat_filter(MemoryFilter::of_turns(store.clone()));
+            builder = builder.chat_filter(MemoryFilter::of_turns(store.clone(), self.clock.clone()));
         }
         let kernel = builder.build()?;
         if !settings.pausing && gate.is_none() {
             warn_of_sensitive(kernel.list_tools());
         }
         let own = self.own.filter(|id| !id.trim().is_empty());
+        let keeper = Arc::new(Keeper {
+            store: store.clone(),
+            holder: ids::new_id(&format!("{}-", std::process::id())).into(),
+            lease_ms: i64::try_from(self.lease.as_millis()).unwrap_or(i64::MAX),
+            clock: self.clock,
+        });
         let core = Arc::new(Core {
             kernel,
             own: own.or_else(|| has_memory.then(|| ids::new_id("c"))),
@@ -303,7 +319,7 @@ impl AgentBuilder {
             listeners,
             while_paused,
             texts,
-            holder: ids::new_id(&format!("{}-", std::process::id())).into(),
+            keeper,
             lease: self.lease,
             lease_wait: self.lease_wait,
             dropped: Mutex::default(),
@@ -323,6 +339,11 @@ fn warn_of_sensitive(tools: &ToolSet) {
 }
 
 impl Core {
+    /// The time, in milliseconds since 1970.
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.keeper.clock.now_ms()
+    }
+
     /// Tells of waiting calls; what the callback does never changes the turn.
     pub(crate) fn tell_paused(&self, pauses: &[Pause]) {
         if let Some(tell) = &self.on_pause

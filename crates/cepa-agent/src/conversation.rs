@@ -6,7 +6,6 @@ use cepa_core::{BoxFuture, CancellationToken, Error, ErrorKind, History};
 
 use crate::{
     agent::{Agent, WhilePaused, busy},
-    ids::now_ms,
     memory::load_whole,
     options::{Decisions, Input, TurnOptions, TurnRequest, TurnStart},
     pause::Pause,
@@ -274,11 +273,9 @@ impl Held {
             () = cancel.cancelled() => return Err(cancelled_waiting("the conversation's turn before")),
         };
         let until = tokio::time::Instant::now() + core.lease_wait;
-        let lease_ms = run::lease_ms(core);
         let mut told = false;
         loop {
-            let now = now_ms();
-            match core.store.lease(conversation, &core.holder, now, now + lease_ms).await {
+            match core.keeper.lease(conversation).await {
                 Ok(lease) => {
                     let (agent, conversation) = (agent.clone(), conversation.to_owned());
                     return Ok(Self { agent, conversation, token: lease.token, left: false, queue: Some(queue) });

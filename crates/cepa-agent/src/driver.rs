@@ -14,7 +14,6 @@ use tokio::sync::mpsc;
 use crate::{
     body::Entering,
     event::AgentEvent,
-    ids::now_ms,
     store::{CallResult, Commit, TurnState},
     turn::{CancelReason, Did, ModelCall, PlannedCall, Ruling, Todo, Turn},
 };
@@ -42,6 +41,8 @@ pub(crate) trait Host: Sync {
     ) -> Pin<Box<dyn Future<Output = ToolRun> + Send + '_>>;
     /// Writes a step down.
     fn commit(&self, turn: &Turn, commit: Commit) -> impl Future<Output = Result<(), Error>> + Send;
+    /// The time, in milliseconds since 1970.
+    fn now_ms(&self) -> i64;
     /// Tells the listeners.
     fn tell(&self, event: AgentEvent);
 }
@@ -93,7 +94,7 @@ pub(crate) async fn advance<H: Host>(turn: &mut Turn, host: &H, cancel: &Cancell
                 () = stopped(host, cancel) => return Ok(Next::Step),
             };
             let settled = turn.records().len();
-            step(turn, host, Did::Verdicts { rulings, at: now_ms() }).await?;
+            step(turn, host, Did::Verdicts { rulings, at: host.now_ms() }).await?;
             tell_settled(turn, host, settled);
         }
         Todo::Run(calls) => run_group(turn, host, first_group(calls), cancel).await?,
@@ -122,7 +123,7 @@ async fn step<H: Host>(turn: &mut Turn, host: &H, what: Did) -> Result<(), Error
 
 async fn give_up<H: Host>(turn: &mut Turn, host: &H) -> Result<(), Error> {
     let partial = host.partial_text();
-    step(turn, host, Did::Cancelled { why: CancelReason::Caller, partial, at: now_ms() }).await
+    step(turn, host, Did::Cancelled { why: CancelReason::Caller, partial, at: host.now_ms() }).await
 }
 
 async fn take_reply<H: Host>(
@@ -133,7 +134,7 @@ async fn take_reply<H: Host>(
 ) -> Result<(), Error> {
     match replied {
         Ok(response) => {
-            let (usage, finish, at) = (response.usage, response.finish_reason, now_ms());
+            let (usage, finish, at) = (response.usage, response.finish_reason, host.now_ms());
             step(turn, host, Did::Replied { reply: response.message, usage, finish, at }).await?;
             for call in turn.reply().map(|reply| reply.tool_calls.clone()).unwrap_or_default() {
                 host.tell(AgentEvent::ToolCallReady { id: call.id, name: call.name, args: call.args });
@@ -145,7 +146,7 @@ async fn take_reply<H: Host>(
         Err(error) if error.kind() == ErrorKind::Cancelled && cancel.is_cancelled() => Ok(()),
         Err(error) => {
             // The model's error is what the caller must see, also if the store fails now.
-            if let Err(store) = step(turn, host, Did::Failed { at: now_ms() }).await {
+            if let Err(store) = step(turn, host, Did::Failed { at: host.now_ms() }).await {
                 tracing::warn!(error = %store, "the end of a failed turn could not be stored");
             }
             Err(error)
@@ -204,7 +205,7 @@ async fn run_group<H: Host>(
             Some((idx, answer)) = entering.recv() => {
                 // A tool that only reads may be entered again whatever happened: nothing is to be remembered.
                 let reads = running.iter().any(|(call, _)| call.key.idx == idx && call.flags.read_only);
-                let noted = if reads { Ok(()) } else { step(turn, host, Did::Started { idx, at: now_ms() }).await };
+                let noted = if reads { Ok(()) } else { step(turn, host, Did::Started { idx, at: host.now_ms() }).await };
                 let failed = noted.clone().err();
                 // The call may be gone by now; then nobody waits for the answer.
                 drop(answer.send(noted));
@@ -223,7 +224,7 @@ async fn run_group<H: Host>(
                     content: content.unwrap_or_default(),
                 };
                 let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-                step(turn, host, Did::Finished { idx: call.key.idx, result, took_ms, at: now_ms() }).await?;
+                step(turn, host, Did::Finished { idx: call.key.idx, result, took_ms, at: host.now_ms() }).await?;
                 host.tell(told);
             }
             () = cancel.cancelled(), if !stopping => stopping = true,

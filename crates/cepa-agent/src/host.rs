@@ -316,6 +316,10 @@ impl Host for KernelHost {
         self.journal.commit(turn, commit).await
     }
 
+    fn now_ms(&self) -> i64 {
+        self.journal.now_ms()
+    }
+
     fn tell(&self, event: AgentEvent) {
         self.listeners.emit(&event);
     }

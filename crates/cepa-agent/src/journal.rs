@@ -8,7 +8,8 @@ use std::{
 use cepa_core::{Error, RawJson};
 
 use crate::{
-    ids::{self, now_ms},
+    clock::Clock,
+    ids,
     store::{CallChange, Commit, Lease, TurnState, TurnStore},
     turn::Turn,
 };
@@ -17,10 +18,24 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct Journal(Arc<Inside>);
 
+/// Who writes: the store, the name under which conversations are leased, for how long, and by which clock.
+pub(crate) struct Keeper {
+    pub(crate) store: Arc<dyn TurnStore>,
+    pub(crate) holder: Arc<str>,
+    pub(crate) lease_ms: i64,
+    pub(crate) clock: Clock,
+}
+
+impl Keeper {
+    /// Takes or keeps a conversation.
+    pub(crate) async fn lease(&self, conversation: &str) -> Result<Lease, Error> {
+        let now = self.clock.now_ms();
+        self.store.lease(conversation, &self.holder, now, now.saturating_add(self.lease_ms)).await
+    }
+}
+
 struct Inside {
-    store: Arc<dyn TurnStore>,
-    holder: Arc<str>,
-    lease_ms: i64,
+    keeper: Arc<Keeper>,
     /// The token of a turn that is written as it happens.
     token: Option<u64>,
     state: tokio::sync::Mutex<State>,
@@ -37,22 +52,27 @@ enum State {
 
 impl Journal {
     /// A journal of a turn whose conversation is leased.
-    pub(crate) fn written(store: Arc<dyn TurnStore>, holder: Arc<str>, lease_ms: i64, token: u64) -> Self {
-        Self::with(store, holder, lease_ms, State::Written { token })
+    pub(crate) fn written(keeper: Arc<Keeper>, token: u64) -> Self {
+        Self::with(keeper, State::Written { token })
     }
 
     /// A journal of an ephemeral turn.
-    pub(crate) fn held(store: Arc<dyn TurnStore>, holder: Arc<str>, lease_ms: i64) -> Self {
-        Self::with(store, holder, lease_ms, State::Held(Box::default()))
+    pub(crate) fn held(keeper: Arc<Keeper>) -> Self {
+        Self::with(keeper, State::Held(Box::default()))
     }
 
-    fn with(store: Arc<dyn TurnStore>, holder: Arc<str>, lease_ms: i64, state: State) -> Self {
+    fn with(keeper: Arc<Keeper>, state: State) -> Self {
         let token = match &state {
             State::Written { token } => Some(*token),
             State::Held(_) => None,
         };
         let state = tokio::sync::Mutex::new(state);
-        Self(Arc::new(Inside { token, store, holder, lease_ms, state, full: Mutex::default() }))
+        Self(Arc::new(Inside { token, keeper, state, full: Mutex::default() }))
+    }
+
+    /// The time.
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.0.keeper.clock.now_ms()
     }
 
     /// The token under which the turn writes, if it does.
@@ -70,9 +90,9 @@ impl Journal {
         let mut state = self.0.state.lock().await;
         match &mut *state {
             State::Written { token } => {
-                self.0.store.commit(turn.id(), *token, commit).await?;
+                self.0.keeper.store.commit(turn.id(), *token, commit).await?;
                 if turn.carries() && over {
-                    self.0.store.forget(turn.id()).await?;
+                    self.0.keeper.store.forget(turn.id()).await?;
                 }
             }
             State::Held(held) => {
@@ -88,14 +108,12 @@ impl Journal {
 
     /// An ephemeral turn that waits is kept, with all that it did so far.
     async fn persist(&self, turn: &Turn, commit: Box<Commit>) -> Result<u64, Error> {
-        let now = now_ms();
-        let row = turn.row(now);
-        let Lease { token, .. } =
-            self.0.store.lease(&row.conversation, &self.0.holder, now, now + self.0.lease_ms).await?;
+        let row = turn.row(self.0.keeper.clock.now_ms());
+        let Lease { token, .. } = self.0.keeper.lease(&row.conversation).await?;
         let conversation = row.conversation.clone();
-        self.0.store.begin(row, token).await?;
-        self.0.store.commit(turn.id(), token, *commit).await?;
-        self.0.store.release(&conversation, token).await?;
+        self.0.keeper.store.begin(row, token).await?;
+        self.0.keeper.store.commit(turn.id(), token, *commit).await?;
+        self.0.keeper.store.release(&conversation, token).await?;
         Ok(token)
     }
 
@@ -115,7 +133,7 @@ impl Journal {
         let kept = self.0.full.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
         match kept {
             Some(full) => Ok(Some(full)),
-            None => self.0.store.full_result(id).await,
+            None => self.0.keeper.store.full_result(id).await,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod agent;
 mod body;
 mod cap;
+mod clock;
 mod conversation;
 mod delegate;
 mod driver;
@@ -35,6 +36,7 @@ mod window;
 mod words;
 
 pub use agent::{Agent, AgentBuilder, WhilePaused};
+pub use clock::Clock;
 pub use conversation::Conversation;
 pub use event::{AgentEvent, Listeners};
 pub use gate::{Gate, GateCall, Verdict, gate_fn};

@@ -10,7 +10,7 @@ use cepa_core::{
 };
 
 use crate::{
-    ids,
+    clock::Clock,
     memory::{ChatMemory, Version, load_whole},
     store::{Commit, SharedEntry, TurnStore},
 };
@@ -61,18 +61,19 @@ pub struct MemoryFilter<M: ?Sized> {
     memory: Arc<M>,
     /// The same store where it knows turns: appends of a turn go through its token.
     turns: Option<Arc<dyn TurnStore>>,
+    clock: Clock,
 }
 
 impl MemoryFilter<dyn TurnStore> {
-    pub(crate) fn of_turns(store: Arc<dyn TurnStore>) -> Self {
-        Self { memory: store.clone(), turns: Some(store) }
+    pub(crate) fn of_turns(store: Arc<dyn TurnStore>, clock: Clock) -> Self {
+        Self { memory: store.clone(), turns: Some(store), clock }
     }
 }
 
 impl<M: ChatMemory + ?Sized> MemoryFilter<M> {
     /// A filter over this memory.
     pub fn new(memory: Arc<M>) -> Self {
-        Self { memory, turns: None }
+        Self { memory, turns: None, clock: Clock::system() }
     }
 
     async fn append(
@@ -85,7 +86,8 @@ impl<M: ChatMemory + ?Sized> MemoryFilter<M> {
         match (call.and_then(|call| call.fence.as_ref()), &self.turns) {
             (Some((turn, token)), Some(store)) => {
                 let messages = entries.into_iter().map(SharedEntry).collect();
-                let commit = Commit { messages, expected: Some(expected), at: ids::now_ms(), ..Commit::default() };
+                let commit =
+                    Commit { messages, expected: Some(expected), at: self.clock.now_ms(), ..Commit::default() };
                 store.commit(turn, *token, commit).await
             }
             _ => self.memory.append(id, expected, entries).await.map(drop),
@@ -137,7 +139,7 @@ impl<M: ChatMemory + ?Sized> MemoryFilter<M> {
         request.messages = history;
         let response = next.run(request).await?;
         let _storing = Storing::begin(call.as_deref());
-        new.push(Arc::new(reply_entry(call.as_deref(), &response)));
+        new.push(Arc::new(reply_entry(call.as_deref(), &response, self.clock.now_ms())));
         self.append(call.as_deref(), &id, version, new).await?;
         Ok(response)
     }
@@ -147,17 +149,17 @@ fn is_last_of(history: &cepa_core::History, entry: &Arc<Entry>) -> bool {
     entry.id.is_some() && history.iter().rev().take(64).any(|stored| stored.id == entry.id)
 }
 
-fn reply_entry(call: Option<&TurnCall>, response: &ChatResponse) -> Entry {
+fn reply_entry(call: Option<&TurnCall>, response: &ChatResponse, at: i64) -> Entry {
     let mut reply = response.message.clone();
     reply.finish_reason = reply.finish_reason.or(Some(response.finish_reason));
     reply.usage = reply.usage.or(response.usage);
     let message = Message::Assistant(reply);
-    let Some(call) = call else { return Entry { created: ids::now_ms(), ..Entry::new(message) } };
+    let Some(call) = call else { return Entry { created: at, ..Entry::new(message) } };
     let id = match call.stored.fetch_add(1, Ordering::Relaxed) {
         0 => call.reply_id.clone(),
         again => format!("{}.{again}", call.reply_id),
     };
-    Entry::with_id(id, ids::now_ms(), message)
+    Entry::with_id(id, at, message)
 }
 
 impl<M: ChatMemory + ?Sized> FilterInfo for MemoryFilter<M> {

@@ -8,7 +8,6 @@ use crate::{
     agent::Core,
     conversation::{Conversation, Held},
     host::schema_hash,
-    ids::now_ms,
     options::{Decisions, TurnOptions, TurnStart},
     pause::{Decision, Pause, PauseState, no_such_pause},
     result::{TurnError, TurnResult},
@@ -30,7 +29,7 @@ pub(crate) async fn decide_and_go_on(
     for (pause, decision) in decisions {
         let decision = check(core, &pause, decision)?;
         turn = Some(pause.turn.clone());
-        core.store.decide(&pause.id, decision, &actor, now_ms()).await?;
+        core.store.decide(&pause.id, decision, &actor, core.now_ms()).await?;
     }
     let Some(turn) = turn else { return Err(nothing_waits().into()) };
     let held = Held::enter(&conversation.agent, key, &options.cancel).await?;
@@ -142,7 +141,7 @@ pub(crate) async fn of_turn(core: &Arc<Core>, turn: &str, decisions: Decisions) 
 
 /// Whether a pause of a stored turn has expired: then the turn can go on.
 pub(crate) async fn expire(core: &Core, turn: &str) -> Result<bool, Error> {
-    let now = now_ms();
+    let now = core.now_ms();
     let late = |pause: &Pause| {
         pause.state == PauseState::Expired
             || pause.state == PauseState::Pending && pause.expires.is_some_and(|expires| now >= expires)

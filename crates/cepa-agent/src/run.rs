@@ -9,7 +9,7 @@ use crate::{
     conversation::Conversation,
     driver::drive,
     host::{KernelHost, Pausing},
-    ids::{self, now_ms},
+    ids,
     journal::Journal,
     memory::load_whole,
     options::{Decisions, TurnOptions, TurnRequest, TurnStart},
@@ -20,10 +20,6 @@ use crate::{
     store::StoredTurn,
     turn::{CancelReason, Did, Restored, Turn, TurnData},
 };
-
-pub(crate) fn lease_ms(core: &Core) -> i64 {
-    i64::try_from(core.lease.as_millis()).unwrap_or(i64::MAX)
-}
 
 /// One turn, inside all turn filters. The conversation is held by whoever sent it.
 pub(crate) async fn turn(core: Arc<Core>, request: TurnRequest) -> Result<TurnResult, TurnError> {
@@ -43,7 +39,7 @@ async fn begin(
     options: &TurnOptions,
     context: ToolContext,
 ) -> Result<TurnResult, TurnError> {
-    let at = now_ms();
+    let at = core.now_ms();
     let id = ids::new_id("t");
     let settings = options.over(&core.settings);
     let data = TurnData { settings, values: context.values().clone(), ..TurnData::default() };
@@ -51,19 +47,18 @@ async fn begin(
     let leased = conversation.clone();
     let mut turn = Turn::new(id, conversation, carries, input, data, at, core.texts.clone());
     let journal = if carries {
-        Journal::held(core.store.clone(), core.holder.clone(), lease_ms(core))
+        Journal::held(core.keeper.clone())
     } else {
         let token = current_token(core, leased.as_deref().unwrap_or_default()).await?;
         core.store.begin(turn.row(at), token).await?;
-        Journal::written(core.store.clone(), core.holder.clone(), lease_ms(core), token)
+        Journal::written(core.keeper.clone(), token)
     };
     drive_to_result(core, &mut turn, journal, options, context).await
 }
 
 /// The token under which this agent holds a conversation.
 async fn current_token(core: &Core, conversation: &str) -> Result<u64, Error> {
-    let now = now_ms();
-    Ok(core.store.lease(conversation, &core.holder, now, now + lease_ms(core)).await?.token)
+    Ok(core.keeper.lease(conversation).await?.token)
 }
 
 async fn go_on(
@@ -82,18 +77,18 @@ async fn go_on(
         return result(core, &turn, context).await;
     }
     let token = current_token(core, &key).await?;
-    let journal = Journal::written(core.store.clone(), core.holder.clone(), lease_ms(core), token);
+    let journal = Journal::written(core.keeper.clone(), token);
     if let Some(missed) = missed {
         journal_step(&mut turn, &journal, missed).await?;
     }
     for pause in decided {
-        journal_step(&mut turn, &journal, Did::Decided { pause, at: now_ms() }).await?;
+        journal_step(&mut turn, &journal, Did::Decided { pause, at: core.now_ms() }).await?;
     }
     for (idx, flags) in turn.started_calls() {
         let repeatable = flags.idempotent || flags.read_only;
-        journal_step(&mut turn, &journal, Did::Lost { idx, repeatable, at: now_ms() }).await?;
+        journal_step(&mut turn, &journal, Did::Lost { idx, repeatable, at: core.now_ms() }).await?;
     }
-    journal_step(&mut turn, &journal, Did::Now { at: now_ms() }).await?;
+    journal_step(&mut turn, &journal, Did::Now { at: core.now_ms() }).await?;
     drive_to_result(core, &mut turn, journal, options, context).await
 }
 
@@ -185,8 +180,7 @@ async fn drive_leased(
     let keep = async {
         loop {
             tokio::time::sleep(core.lease / 3).await;
-            let now = now_ms();
-            match core.store.lease(&conversation, &core.holder, now, now + lease_ms(core)).await {
+            match core.keeper.lease(&conversation).await {
                 Err(error) if error.kind() == ErrorKind::Busy => {
                     let text = format!("another process has taken over the conversation: {}", error.message());
                     return busy(text);
@@ -248,13 +242,13 @@ async fn try_cancel(core: &Core, id: &str, by_caller: bool) -> Result<(), Error>
     let key = stored.row.conversation.clone();
     let Restored { mut turn, missed, decided } = restore(core, stored).await?;
     let token = current_token(core, &key).await?;
-    let journal = Journal::written(core.store.clone(), core.holder.clone(), lease_ms(core), token);
-    for what in missed.into_iter().chain(decided.into_iter().map(|pause| Did::Decided { pause, at: now_ms() })) {
+    let journal = Journal::written(core.keeper.clone(), token);
+    for what in missed.into_iter().chain(decided.into_iter().map(|pause| Did::Decided { pause, at: core.now_ms() })) {
         journal_step(&mut turn, &journal, what).await?;
     }
     if turn.state().is_live() {
         let why = if by_caller { CancelReason::Caller } else { CancelReason::Superseded };
-        journal_step(&mut turn, &journal, Did::Cancelled { why, partial: None, at: now_ms() }).await?;
+        journal_step(&mut turn, &journal, Did::Cancelled { why, partial: None, at: core.now_ms() }).await?;
     }
     Ok(())
 }
@@ -266,7 +260,7 @@ pub(crate) async fn adopt(core: &Arc<Core>, state: PausedState) -> Result<Adopte
     let adopted = Adopted { turn: stored.row.id.clone(), conversation: stored.row.conversation.clone() };
     if known.is_none() {
         let token = current_token(core, &stored.row.conversation).await?;
-        let at = now_ms();
+        let at = core.now_ms();
         let StoredTurn { row, calls, pauses } = stored;
         let commit = crate::store::Commit {
             calls: resume::changes_of(calls, at),

@@ -7,11 +7,13 @@ use cepa_core::{AssistantMessage, Error, FinishReason, Kernel, Message, ToolCall
 use crate::{
     InMemory,
     body::BodyFilter,
+    clock::Clock,
     driver::{Next, advance},
     gate::Gate,
     host::KernelHost,
-    ids::{self, now_ms},
+    ids,
     journal::Journal,
+    journal::Keeper,
     pause::Pause,
     result::Record,
     texts::Texts,
@@ -72,12 +74,14 @@ pub async fn run_tools(
         ..TurnSettings::default()
     };
     let data = TurnData { settings, values: context.values().clone(), ..TurnData::default() };
-    let mut turn = Turn::new(ids::new_id("t"), None, true, Vec::new(), data, now_ms(), texts.clone());
+    let clock = Clock::system();
+    let mut turn = Turn::new(ids::new_id("t"), None, true, Vec::new(), data, clock.now_ms(), texts.clone());
     let count = calls.len();
     let reply = AssistantMessage { tool_calls: calls, ..AssistantMessage::default() };
-    turn.did(Did::Replied { reply, usage: None, finish: FinishReason::ToolCalls, at: now_ms() })?;
+    turn.did(Did::Replied { reply, usage: None, finish: FinishReason::ToolCalls, at: clock.now_ms() })?;
 
-    let journal = Journal::held(Arc::new(InMemory::new()), "run_tools".into(), 0);
+    let keeper = Keeper { store: Arc::new(InMemory::new()), holder: "run_tools".into(), lease_ms: 0, clock };
+    let journal = Journal::held(Arc::new(keeper));
     let mut host = KernelHost::new(kernel, texts, journal);
     host.gate = gate;
     host.context = context.clone();
