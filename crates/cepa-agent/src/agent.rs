@@ -24,7 +24,7 @@ use crate::{
     journal::Keeper,
     memory::ChatMemory,
     memory_filter::MemoryFilter,
-    options::{Decisions, Input, TurnOptions, TurnRequest},
+    options::{self, Decisions, Input, TurnOptions, TurnRequest},
     pause::Pause,
     paused::PausedState,
     result::{TurnError, TurnResult},
@@ -189,6 +189,16 @@ impl AgentBuilder {
     /// Sets the most batches of calls in a turn; 25 by default.
     pub fn max_batches(mut self, batches: u32) -> Self {
         self.settings.max_batches = batches;
+        self
+    }
+    /// Sets how long a turn may be driven; for ever by default. A turn whose time is up is cancelled: the request is
+    /// aborted, tools are told to stop, what was received is kept, and the result says
+    /// [`CancelReason::Deadline`](crate::turn::CancelReason::Deadline).
+    ///
+    /// Time in which the turn waits for a person, or for its conversation, does not count; a turn that goes on after
+    /// decisions, or after a crash, has the whole time again.
+    pub fn turn_deadline(mut self, time: Duration) -> Self {
+        self.settings.deadline_ms = Some(options::millis(time));
         self
     }
     /// Sets what happens when the batches are used up.

@@ -27,6 +27,8 @@ pub(crate) trait Host: Sync {
     fn call_model(&self, turn: &Turn, call: ModelCall) -> impl Future<Output = Result<ChatResponse, Error>> + Send;
     /// The text of the reply that is being written.
     fn partial_text(&self) -> Option<String>;
+    /// Why the turn was cancelled, once it is.
+    fn cancel_reason(&self) -> CancelReason;
     /// Whether the model call is writing what the model said: then it must not be dropped.
     fn is_storing(&self) -> bool;
     /// Decides on the calls of a batch, once each.
@@ -123,7 +125,7 @@ async fn step<H: Host>(turn: &mut Turn, host: &H, what: Did) -> Result<(), Error
 
 async fn give_up<H: Host>(turn: &mut Turn, host: &H) -> Result<(), Error> {
     let partial = host.partial_text();
-    step(turn, host, Did::Cancelled { why: CancelReason::Caller, partial, at: host.now_ms() }).await
+    step(turn, host, Did::Cancelled { why: host.cancel_reason(), partial, at: host.now_ms() }).await
 }
 
 async fn take_reply<H: Host>(

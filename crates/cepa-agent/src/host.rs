@@ -29,7 +29,7 @@ use crate::{
     memory_filter::TurnCall,
     store::{CallResult, Commit},
     texts::{self, Texts},
-    turn::{ModelCall, PlannedCall, Ruling, RulingOutcome, Turn, json},
+    turn::{CancelReason, ModelCall, PlannedCall, Ruling, RulingOutcome, Turn, json},
 };
 
 /// An operator's rule that lets a sensitive tool run without asking.
@@ -52,6 +52,7 @@ pub(crate) struct KernelHost {
     written: Arc<Mutex<ChatEvents>>,
     new_pauses: AtomicBool,
     storing: Arc<AtomicBool>,
+    late: AtomicBool,
 }
 
 impl KernelHost {
@@ -70,12 +71,18 @@ impl KernelHost {
             written: Arc::default(),
             new_pauses: AtomicBool::new(false),
             storing: Arc::default(),
+            late: AtomicBool::new(false),
         }
     }
 
     /// Whether calls began to wait while this host worked.
     pub(crate) fn has_new_pauses(&self) -> bool {
         self.new_pauses.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the turn is cancelled because it took too long.
+    pub(crate) fn time_is_up(&self) {
+        self.late.store(true, Ordering::Relaxed);
     }
 
     /// The tools of a turn: those of the kernel that have one of the turn's tags.
@@ -278,6 +285,10 @@ impl Host for KernelHost {
     fn partial_text(&self) -> Option<String> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         Some(written.text().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    fn cancel_reason(&self) -> CancelReason {
+        if self.late.load(Ordering::Relaxed) { CancelReason::Deadline } else { CancelReason::Caller }
     }
 
     fn is_storing(&self) -> bool {

@@ -1,6 +1,6 @@
 //! What a caller says about one turn.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use cepa_core::{CancellationToken, ChatOptions, Content, Message, Stage, ToolChoice, ToolContext};
 
@@ -22,6 +22,8 @@ pub struct TurnOptions {
     pub on_exhausted: Option<OnExhausted>,
     /// What happens to siblings of a waiting call.
     pub siblings: Option<Siblings>,
+    /// How long the turn may be driven.
+    pub deadline: Option<Duration>,
     /// The tags of which a tool must have one to be offered.
     pub tags: Option<Vec<String>>,
     /// The tool choice of the first model call.
@@ -52,6 +54,11 @@ impl TurnOptions {
     /// Sets the most batches of calls.
     pub fn max_batches(mut self, batches: u32) -> Self {
         self.max_batches = Some(batches);
+        self
+    }
+    /// Sets how long the turn may be driven; see [`crate::AgentBuilder::turn_deadline`].
+    pub fn deadline(mut self, time: Duration) -> Self {
+        self.deadline = Some(time);
         self
     }
     /// Offers only tools that have one of these tags.
@@ -99,12 +106,17 @@ impl TurnOptions {
             siblings: self.siblings.unwrap_or(agent.siblings),
             pausing: agent.pausing,
             expires_ms: agent.expires_ms,
+            deadline_ms: self.deadline.map(millis).or(agent.deadline_ms),
             system_prompt: self.system_prompt.clone().or_else(|| agent.system_prompt.clone()),
             tags: self.tags.clone().or_else(|| agent.tags.clone()),
             tool_choice: self.tool_choice.clone().or_else(|| agent.tool_choice.clone()),
             max_result_chars: agent.max_result_chars,
         }
     }
+}
+
+pub(crate) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What a person says: a text, or messages with images and documents.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cepa_core::{Args, AssistantMessage, Error, FinishReason, ToolContext, ToolStatus, Usage};
 
-use crate::{pause::Pause, paused::PausedState};
+use crate::{pause::Pause, paused::PausedState, turn::CancelReason};
 
 /// How a turn ended, or why it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,7 +13,7 @@ pub enum TurnStatus {
     Completed,
     /// Calls wait for a person.
     Paused,
-    /// The caller cancelled.
+    /// It was given up; [`TurnResult::cancelled`] says why.
     Cancelled,
     /// The batches were used up.
     Exhausted,
@@ -53,6 +53,8 @@ pub struct Record {
 pub struct TurnResult {
     /// How it ended, or that it waits.
     pub status: TurnStatus,
+    /// Why it was given up, if it was cancelled.
+    pub cancelled: Option<CancelReason>,
     /// The turn's id.
     pub turn: String,
     /// The conversation's id; `None` for an ephemeral turn.

@@ -1,6 +1,10 @@
 //! The inside of the turn onion: begins a turn or reads one back, drives it, and says what came of it.
 
-use std::sync::{Arc, PoisonError};
+use std::{
+    future::pending,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use cepa_core::{CancellationToken, Error, ErrorKind, History, Message, ToolContext, ToolFlags};
 
@@ -143,12 +147,14 @@ async fn drive_to_result(
     host.stream = options.stream;
     host.listeners = core.listeners.clone();
     host.listeners.extend(&options.listeners);
-    host.context = context.clone();
+    // What runs in the turn is also stopped when its time is up.
+    let stop = options.cancel.child_token();
+    host.context = context.clone().with_cancel(stop.clone());
     if turn.data().settings.pausing {
         host.context = host.context.with_extension(Pausing);
     }
     let mut mark = DropMark { core, turn: turn.id().to_owned(), done: false };
-    let driven = drive_leased(core, turn, &host, &options.cancel).await;
+    let driven = drive_leased(core, turn, &host, &stop).await;
     mark.done = true;
     match driven {
         Ok(()) => {
@@ -167,17 +173,13 @@ async fn drive_to_result(
     }
 }
 
-/// Drives the turn and keeps its conversation leased meanwhile. A lease that is lost ends the drive.
-async fn drive_leased(
-    core: &Core,
-    turn: &mut Turn,
-    host: &KernelHost,
-    cancel: &CancellationToken,
-) -> Result<(), Error> {
-    let Some(conversation) = turn.conversation().filter(|_| !turn.carries()).map(str::to_owned) else {
-        return drive(turn, host, cancel).await;
-    };
+/// Drives the turn and keeps its conversation leased meanwhile. A lease that is lost ends the drive; time that is up
+/// cancels it.
+async fn drive_leased(core: &Core, turn: &mut Turn, host: &KernelHost, stop: &CancellationToken) -> Result<(), Error> {
+    let leased = turn.conversation().filter(|_| !turn.carries()).map(str::to_owned);
+    let deadline = turn.data().settings.deadline_ms.map(Duration::from_millis);
     let keep = async {
+        let Some(conversation) = leased else { return pending().await };
         loop {
             tokio::time::sleep(core.lease / 3).await;
             match core.keeper.lease(&conversation).await {
@@ -190,9 +192,19 @@ async fn drive_leased(
             }
         }
     };
+    let late = async {
+        if let Some(deadline) = deadline {
+            tokio::time::sleep(deadline).await;
+            host.time_is_up();
+            stop.cancel();
+        }
+        // The drive sees the token, and ends by itself.
+        pending::<Error>().await
+    };
     tokio::select! {
-        driven = drive(turn, host, cancel) => driven,
+        driven = drive(turn, host, stop) => driven,
         lost = keep => Err(lost),
+        never = late => Err(never),
     }
 }
 
@@ -211,6 +223,7 @@ async fn result(core: &Core, turn: &Turn, context: ToolContext) -> Result<TurnRe
     let waits = |pause: &crate::pause::Pause| pause.state == PauseState::Pending;
     Ok(TurnResult {
         status,
+        cancelled: turn.data().cancelled,
         turn: turn.id().to_owned(),
         conversation: turn.conversation().map(str::to_owned),
         text: if status == TurnStatus::Completed { turn.text() } else { String::new() },

@@ -11,6 +11,8 @@ pub struct Texts {
     pub rejected_because: String,
     /// The turn was cancelled before the call began.
     pub cancelled: String,
+    /// The time for the turn was up before the call began.
+    pub deadline: String,
     /// A new message came while the call waited for a decision.
     pub superseded: String,
     /// Nobody decided in time.
@@ -35,6 +37,7 @@ impl Default for Texts {
             rejected: "Rejected: this call was not allowed and did not run.".into(),
             rejected_because: "Rejected: this call was not allowed and did not run. Reason: {reason}".into(),
             cancelled: "Cancelled: this call did not run.".into(),
+            deadline: "Cancelled: the time for this turn was up. This call did not run.".into(),
             superseded: "Cancelled: this call did not run, because the user sent a new message instead of deciding \
                          on it."
                 .into(),

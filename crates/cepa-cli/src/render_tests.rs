@@ -52,6 +52,7 @@ fn an_answer_that_was_not_streamed_is_shown_once() {
     let mut terminal = Terminal::new(Vec::new(), Style::none());
     let mut result = TurnResult {
         status: cepa::TurnStatus::Completed,
+        cancelled: None,
         turn: "t".into(),
         conversation: None,
         text: "whole".into(),

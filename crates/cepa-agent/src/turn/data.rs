@@ -4,6 +4,8 @@ use cepa_core::{ToolChoice, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::CancelReason;
+
 /// What happens when the batches of a turn are used up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,6 +42,8 @@ pub struct TurnSettings {
     pub pausing: bool,
     /// How long a pause may be decided, in milliseconds; for ever if `None`.
     pub expires_ms: Option<i64>,
+    /// How long the turn may be driven, in milliseconds, from its beginning or from a resumption; for ever if `None`.
+    pub deadline_ms: Option<u64>,
     /// The system prompt.
     pub system_prompt: Option<String>,
     /// The tags of which a tool must have one to be offered; all tools if `None`.
@@ -59,6 +63,7 @@ impl Default for TurnSettings {
             siblings: Siblings::default(),
             pausing: false,
             expires_ms: None,
+            deadline_ms: None,
             system_prompt: None,
             tags: None,
             tool_choice: None,
@@ -91,4 +96,6 @@ pub struct TurnData {
     pub finishing: bool,
     /// Whether a result was cut for the model.
     pub cut: bool,
+    /// Why it was given up, if it was.
+    pub cancelled: Option<CancelReason>,
 }

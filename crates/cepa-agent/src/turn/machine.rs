@@ -309,6 +309,10 @@ fn with_turn_if_settled(turn: &mut Turn, at: i64, commit: Commit) -> Commit {
 fn cancelled(turn: &mut Turn, why: CancelReason, partial: Option<String>, at: i64) -> Result<Commit, Illegal> {
     let mut commit = commit_at(at);
     let texts = turn.texts.clone();
+    let not_run = match why {
+        CancelReason::Caller | CancelReason::Superseded => &texts.cancelled,
+        CancelReason::Deadline => &texts.deadline,
+    };
     match std::mem::replace(&mut turn.phase, Phase::Done(TurnState::Cancelled)) {
         done @ Phase::Done(_) => {
             turn.phase = done;
@@ -330,7 +334,7 @@ fn cancelled(turn: &mut Turn, why: CancelReason, partial: Option<String>, at: i6
             end_with_results(turn, messages, TurnState::Cancelled, &mut commit);
         }
         Phase::Batch(mut batch) => {
-            batch.refuse_all(ToolStatus::Cancelled, &texts.cancelled, at, &mut commit);
+            batch.refuse_all(ToolStatus::Cancelled, not_run, at, &mut commit);
             for call in batch.calls.iter_mut().filter(|call| !call.is_settled()) {
                 let waits = call.pause.as_ref().is_some_and(|pause| pause.state == PauseState::Pending);
                 call.close_pause(PauseState::Cancelled, &mut commit);
@@ -347,7 +351,7 @@ fn cancelled(turn: &mut Turn, why: CancelReason, partial: Option<String>, at: i6
                     }
                     CallState::Planned => {
                         let superseded = waits && why == CancelReason::Superseded;
-                        let text = if superseded { &texts.superseded } else { &texts.cancelled };
+                        let text = if superseded { &texts.superseded } else { not_run };
                         call.finish_with(ToolStatus::Cancelled, text, at, &mut commit);
                     }
                 }
@@ -356,6 +360,7 @@ fn cancelled(turn: &mut Turn, why: CancelReason, partial: Option<String>, at: i6
             end_with_results(turn, results, TurnState::Cancelled, &mut commit);
         }
     }
+    turn.data.cancelled = Some(why);
     Ok(with_turn(turn, commit))
 }
 

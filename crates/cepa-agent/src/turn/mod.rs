@@ -18,6 +18,7 @@ mod turn_tests;
 use std::sync::Arc;
 
 use cepa_core::{AssistantMessage, Entry, FinishReason, History, Message, RawJson, ToolCall, ToolFlags, Usage};
+use serde::{Deserialize, Serialize};
 
 pub use batch::PlannedCall;
 pub(crate) use batch::rejected;
@@ -137,10 +138,13 @@ pub enum Did {
 }
 
 /// Why a turn was given up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CancelReason {
     /// The caller cancelled.
     Caller,
+    /// It took longer than it was given.
+    Deadline,
     /// A new message came while the turn was paused.
     Superseded,
 }
