@@ -10,9 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use cepa_core::{
-    AssistantMessage, BoxFuture, ChatEvent, ChatModel, ChatRequest, ChatResponse, Error, ErrorKind, EventSink, Origin,
-};
+use cepa_core::{BoxFuture, ChatEvent, ChatModel, ChatRequest, ChatResponse, Error, ErrorKind, EventSink, Origin};
 use http::{HeaderMap, header::CONTENT_TYPE};
 use tokio::time::{Instant, timeout_at};
 
@@ -25,7 +23,7 @@ use crate::{
         Delivery, Dialect,
         caps::Caps,
         names::ToolNames,
-        reply::{ReplyDecoder, whole},
+        reply::{ReplyDecoder, tell_whole, whole},
     },
 };
 
@@ -179,7 +177,7 @@ impl<D: Dialect> Client<D> {
     async fn read_whole(&self, response: HttpResponse, sink: &EventSink) -> Result<ChatResponse, Error> {
         let response = whole(&self.inside.dialect, self.caps, &response.collect().await?)?;
         // A server that does not stream although it was asked to: who listens hears the reply at once.
-        emit_whole(&response.message, sink);
+        tell_whole(&response.message, sink);
         Ok(response)
     }
 
@@ -254,29 +252,6 @@ fn marking(inner: EventSink, delivered: Arc<AtomicBool>) -> EventSink {
         }
         inner.emit(event);
     })
-}
-
-fn emit_whole(message: &AssistantMessage, sink: &EventSink) {
-    if !sink.is_wanted() {
-        return;
-    }
-    if let Some(content) = &message.content {
-        let (reasoning, text) = (content.reasoning(), content.text());
-        if !reasoning.is_empty() {
-            sink.emit(ChatEvent::Reasoning(reasoning));
-        }
-        if !text.is_empty() {
-            sink.emit(ChatEvent::Text(text.into_owned()));
-        }
-    }
-    for (index, call) in message.tool_calls.iter().enumerate() {
-        sink.emit(ChatEvent::CallBegun { index, id: call.id.clone(), name: call.name.clone() });
-        sink.emit(ChatEvent::CallArguments { index, delta: call.args.as_str().to_owned() });
-        sink.emit(ChatEvent::CallReady { index, call: call.clone() });
-    }
-    if let Some(usage) = message.usage {
-        sink.emit(ChatEvent::Usage(usage));
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use cepa_core::{
     AssistantMessage, ChatEvent, ChatRequest, ChatResponse, Error, ErrorKind, EventSink, History, Message, Origin,
-    pairing,
+    ToolCall, pairing,
 };
 use cepa_providers::wire::{
     Dialect,
@@ -305,17 +305,14 @@ fn a_stream_is_the_reply_that_a_body_is() {
             if response.message != whole.message {
                 return Err(format!("{:?}\nis not\n{:?}\n{text}", response.message, whole.message));
             }
-            let mut said = String::new();
-            let mut calls = Vec::new();
-            for event in seen {
-                match event {
-                    ChatEvent::Text(text) => said.push_str(&text),
-                    ChatEvent::CallReady { call, .. } => calls.push(call),
-                    _ => {}
-                }
+            if seen.contains(&ChatEvent::Reset) {
+                return Err(format!("what was told is void, and nothing contradicts it\n{text}"));
             }
+            let (said, calls) = told(&seen);
             let content = response.message.content.as_ref().map(|content| content.text().into_owned());
-            if content.unwrap_or_default() != said || calls != response.message.tool_calls {
+            if content.unwrap_or_default() != said
+                || !calls.iter().map(|(_, call)| call).eq(&response.message.tool_calls)
+            {
                 return Err(format!("the events tell {said:?} and {calls:?}\n{text}"));
             }
             // Cut anywhere before its last event it is no reply.
@@ -324,6 +321,72 @@ fn a_stream_is_the_reply_that_a_body_is() {
             let (result, _) = streamed(&text.as_bytes()[..cut], 7);
             if !matches!(&result, Err(error) if matches!(error.kind(), ErrorKind::Truncated | ErrorKind::Decode)) {
                 return Err(format!("cut at {cut}: {result:?}\n{text}"));
+            }
+        }
+        Ok(())
+    }));
+}
+
+/// What was said, and which calls are ready, since everything before was void.
+fn told(events: &[ChatEvent]) -> (String, Vec<(usize, ToolCall)>) {
+    let (mut said, mut calls) = (String::new(), Vec::new());
+    for event in events {
+        match event {
+            ChatEvent::Text(text) => said.push_str(text),
+            ChatEvent::CallReady { index, call } => calls.push((*index, call.clone())),
+            ChatEvent::Reset => {
+                said.clear();
+                calls.clear();
+            }
+            _ => {}
+        }
+    }
+    (said, calls)
+}
+
+// W1: events that are lost, repeated or say something else change nothing about a reply whose end came whole, and what was
+// heard is what it says.
+#[test]
+fn the_whole_at_the_end_counts() {
+    holds(for_all(SEEDS, Plan { odd_ids: false, ..Plan::VALID }, |messages, rng| {
+        for message in messages {
+            let Message::Assistant(like) = message else { continue };
+            let items = output(like, rng);
+            let body = json!({"status": "completed", "output": items});
+            let whole = dialect().decode(body.to_string().as_bytes()).map_err(|error| error.to_string())?.message;
+            let mut broken = Vec::new();
+            for mut event in events(&items, rng) {
+                for name in ["delta", "text", "arguments", "item_id", "output_index", "content_index"] {
+                    if event.get(name).is_some() && rng.chance(10) {
+                        event[name] = if name.ends_with("index") { json!(rng.below(3)) } else { json!("X") };
+                    }
+                }
+                if event["type"] == "response.output_item.done" && rng.chance(20) {
+                    event["item"] = rng.pick(&items).clone();
+                }
+                for _ in 0..rng.pick(&[0, 1, 1, 1, 1, 1, 1, 2]).to_owned() {
+                    let place = if rng.chance(10) { rng.below(broken.len() + 1) } else { broken.len() };
+                    broken.insert(place, event.clone());
+                }
+            }
+            broken.retain(|event| event["type"] != "response.completed");
+            broken.push(json!({"type": "response.completed", "response": body}));
+            let text = sse(&broken);
+            let (response, seen) = streamed(text.as_bytes(), 1 + rng.below(64));
+            let response = response.map_err(|error| format!("{error}\n{text}"))?.message;
+            let said = |message: &AssistantMessage| {
+                message.content.as_ref().map(|content| content.text().into_owned()).unwrap_or_default()
+            };
+            // White space around what was streamed stands.
+            if without_space(&said(&response)) != without_space(&said(&whole))
+                || response.tool_calls != whole.tool_calls
+            {
+                return Err(format!("{response:?}\nis not\n{whole:?}\n{text}"));
+            }
+            let (heard, mut ready) = told(&seen);
+            ready.sort_by_key(|(index, _)| *index);
+            if heard != said(&response) || !ready.into_iter().eq(response.tool_calls.iter().cloned().enumerate()) {
+                return Err(format!("{heard:?} was heard, and not {response:?}\n{text}"));
             }
         }
         Ok(())

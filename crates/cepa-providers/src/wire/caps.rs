@@ -119,6 +119,10 @@ impl Counted {
         let (index, more) = match event {
             ChatEvent::CallBegun { index, .. } => (*index, 0),
             ChatEvent::CallArguments { index, delta } => (*index, delta.len()),
+            ChatEvent::Reset => {
+                self.args.clear();
+                return true;
+            }
             _ => return true,
         };
         if index >= self.caps.calls {

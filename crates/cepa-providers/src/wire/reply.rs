@@ -1,6 +1,6 @@
-//! A streamed reply from its bytes: server-sent events in any pieces in, events and at the end a response out.
+//! A reply from its bytes: a body whole, or server-sent events in any pieces; events and at the end a response out.
 
-use cepa_core::{ChatResponse, Error, EventSink};
+use cepa_core::{AssistantMessage, ChatEvent, ChatResponse, Error, EventSink};
 
 use super::{
     Accumulator, Dialect,
@@ -134,6 +134,30 @@ pub fn whole(dialect: &impl Dialect, caps: Caps, body: &[u8]) -> Result<ChatResp
     let response = dialect.decode(body)?;
     caps.check(&response.message)?;
     Ok(response)
+}
+
+/// Tells a reply that is there at once.
+pub(crate) fn tell_whole(message: &AssistantMessage, sink: &EventSink) {
+    if !sink.is_wanted() {
+        return;
+    }
+    if let Some(content) = &message.content {
+        let (reasoning, text) = (content.reasoning(), content.text());
+        if !reasoning.is_empty() {
+            sink.emit(ChatEvent::Reasoning(reasoning));
+        }
+        if !text.is_empty() {
+            sink.emit(ChatEvent::Text(text.into_owned()));
+        }
+    }
+    for (index, call) in message.tool_calls.iter().enumerate() {
+        sink.emit(ChatEvent::CallBegun { index, id: call.id.clone(), name: call.name.clone() });
+        sink.emit(ChatEvent::CallArguments { index, delta: call.args.as_str().to_owned() });
+        sink.emit(ChatEvent::CallReady { index, call: call.clone() });
+    }
+    if let Some(usage) = message.usage {
+        sink.emit(ChatEvent::Usage(usage));
+    }
 }
 
 fn keep_text(error: Error, text: &str) -> Error {

@@ -43,12 +43,13 @@ fn reply(dialect: &impl Dialect, body: &[u8], rng: &mut Rng) {
     }
 }
 
-/// Whether what was heard of a stream is what its reply says.
+/// In which order a stream is heard.
 #[derive(Clone, Copy, PartialEq)]
 enum Heard {
-    Always,
-    /// Where the last event holds the whole reply once more: it counts, and may contradict what came before.
-    UnlessContradicted,
+    /// As the reply has it in the end.
+    InOrder,
+    /// Blocks that grow at the same time are heard as they grow.
+    AsItGrows,
 }
 
 fn stream(dialect: &impl Dialect, heard_is: Heard, body: &[u8], rng: &mut Rng) {
@@ -74,27 +75,25 @@ fn stream(dialect: &impl Dialect, heard_is: Heard, body: &[u8], rng: &mut Rng) {
     assert_eq!(words(&heard), words(&heard_cut), "what is heard depends on how the body is cut");
     let Some(response) = checked(at_once, &caps, body.len()) else { return };
     goes_back(dialect, &response);
-    if heard_is == Heard::Always {
-        let said: String = heard
-            .iter()
-            .filter_map(|event| match event {
-                ChatEvent::Text(text) => Some(text.as_str()),
-                _ => None,
-            })
-            .collect();
-        let text = Message::Assistant(response.message.clone()).text().into_owned();
-        // Blocks that grow at the same time are heard as they grow.
-        assert_eq!(sorted(&said), sorted(&text), "what was heard is not what was said");
-        let ready = heard.iter().filter_map(|event| match event {
-            ChatEvent::CallReady { call, .. } => Some(call),
-            _ => None,
-        });
-        let mut ready: Vec<_> = ready.map(|call| (&call.id, call.args.as_str())).collect();
-        let mut calls: Vec<_> = response.message.tool_calls.iter().map(|call| (&call.id, call.args.as_str())).collect();
-        ready.sort();
-        calls.sort();
-        assert_eq!(ready, calls, "the calls that were heard are not those of the reply");
+    // What was heard before a reset is void.
+    let from = heard.iter().rposition(|event| *event == ChatEvent::Reset).map_or(0, |reset| reset + 1);
+    let (mut said, mut ready) = (String::new(), Vec::new());
+    for event in &heard[from..] {
+        match event {
+            ChatEvent::Text(text) => said.push_str(text),
+            ChatEvent::CallReady { index, call } => ready.push((*index, call)),
+            _ => {}
+        }
     }
+    let text = Message::Assistant(response.message.clone()).text().into_owned();
+    let same = match heard_is {
+        Heard::InOrder => said == text,
+        Heard::AsItGrows => sorted(&said) == sorted(&text),
+    };
+    assert!(same, "{said:?} was heard, and {text:?} was said");
+    ready.sort_by_key(|(index, _)| *index);
+    let calls: Vec<_> = response.message.tool_calls.iter().enumerate().collect();
+    assert_eq!(ready, calls, "the calls that were heard are not those of the reply");
 }
 
 fn fold<'a>(
@@ -208,9 +207,9 @@ macro_rules! targets {
 }
 
 targets! {
-    openai_chat_reply, openai_chat_stream: "openai_chat", Always, OpenAiChat::new(origin(), Quirks::default());
-    openai_responses_reply, openai_responses_stream: "openai_responses", UnlessContradicted,
+    openai_chat_reply, openai_chat_stream: "openai_chat", InOrder, OpenAiChat::new(origin(), Quirks::default());
+    openai_responses_reply, openai_responses_stream: "openai_responses", InOrder,
         Responses::new(origin(), openai_responses::Quirks::default());
-    anthropic_reply, anthropic_stream: "anthropic", Always, AnthropicMessages::new(origin());
-    gemini_reply, gemini_stream: "gemini", Always, GenerateContent::new(origin());
+    anthropic_reply, anthropic_stream: "anthropic", AsItGrows, AnthropicMessages::new(origin());
+    gemini_reply, gemini_stream: "gemini", InOrder, GenerateContent::new(origin());
 }

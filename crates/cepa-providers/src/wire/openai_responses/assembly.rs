@@ -1,20 +1,22 @@
 //! One reply as it comes together: whole or in events, the same rules.
+//!
+//! A reply is told up to four times: in pieces, by part, by item, and whole in the last event. Where these contradict each
+//! other, the later of them wins, and where it is missing, the one before it counts. What was heard and is not what was said in
+//! the end is void: the reply is told anew behind a [`ChatEvent::Reset`].
 
 use std::collections::HashSet;
 
-use cepa_core::{Args, ChatEvent, ChatResponse, Error, ErrorKind, EventSink, Origin, RawJson, ToolCall};
+use cepa_core::{Args, ChatEvent, ChatResponse, Content, Error, ErrorKind, EventSink, Origin, RawJson, ToolCall};
 
 use super::{
-    item::{Call, Item, Kind, Said},
+    item::{Call, Item, Kind, Said, Sort, Wanting, wanting},
     layout::TextKind,
-    reply::{self, Ending, Received},
+    reply::{self, Ending, GAP, Received},
 };
-use crate::wire::ids::ReplyIds;
+use crate::wire::{ids::ReplyIds, reply::tell_whole};
 
 /// More items than any reply has.
 const MAX_ITEMS: usize = 4096;
-/// Parts one message from the next.
-const GAP: &str = "\n\n";
 
 /// The reply so far.
 #[derive(Debug)]
@@ -23,7 +25,10 @@ pub(super) struct Assembly {
     ids: ReplyIds,
     items: Vec<Growing>,
     calls: usize,
+    /// What was told of the text.
     text: String,
+    /// A call that was told is another one now, or none.
+    is_call_void: bool,
 }
 
 /// An item that may still grow.
@@ -37,8 +42,6 @@ struct Growing {
     /// Where in the reply's calls it is, and its id, once somebody was told of it.
     told: Option<(usize, String)>,
     is_ready: bool,
-    /// The bytes that part its text from the text before it.
-    gap: usize,
     /// The parts of the reasoning so far, in their order.
     sections: Vec<(&'static str, u64)>,
 }
@@ -53,32 +56,70 @@ pub(super) struct About {
 
 impl Assembly {
     pub(super) fn new(origin: Origin) -> Self {
-        Self { origin, ids: ReplyIds::new(), items: Vec::new(), calls: 0, text: String::new() }
+        Self { origin, ids: ReplyIds::new(), items: Vec::new(), calls: 0, text: String::new(), is_call_void: false }
     }
 
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Takes the items of a whole reply; those that were streamed are completed, by their id or else by their place.
+    /// Takes the items of a whole reply. A list that holds items of a kind holds all of that kind, and each as it is: what
+    /// was streamed is completed by it or left out.
     pub(super) fn output(&mut self, items: Vec<RawJson>, sink: &EventSink) -> Result<(), Error> {
         let streamed = self.items.len();
-        let mut taken = HashSet::new();
-        for (place, raw) in items.into_iter().enumerate() {
-            let Some((id, item)) = Item::read(raw) else { continue };
-            let kind = item.kind();
-            let mut known = self.items.iter().take(streamed).enumerate().filter(|(at, _)| !taken.contains(at));
-            let of_id = known.clone().find(|(_, known)| id.is_some() && known.id == id);
-            let at_place = || known.find(|(at, known)| *at == place && known.item.kind() == kind);
-            let place = match of_id.or_else(at_place) {
-                Some((at, _)) => at,
-                None if place >= streamed => self.begin(&About { id, ..About::default() }, empty(kind), sink)?,
-                None => continue,
+        // Where in the list each item is.
+        let mut listed: Vec<Option<usize>> = vec![None; streamed];
+        let mut kinds = HashSet::new();
+        for (at, raw) in items.into_iter().enumerate() {
+            // A message without its text did not come whole.
+            let Some((id, item)) = Item::read(raw).filter(|(_, item)| !item.is_silent()) else { continue };
+            kinds.insert(item.sort());
+            let place = match self.streamed_as(&listed, id.as_deref(), at, &item) {
+                Some(place) => place,
+                None => {
+                    listed.push(None);
+                    self.begin(&About { id, ..About::default() }, empty(item.kind()), sink)?
+                }
             };
-            taken.insert(place);
+            if let Some(place) = listed.get_mut(place) {
+                *place = Some(at);
+            }
             self.complete(place, item, sink);
         }
+        if streamed > 0 {
+            self.arrange(&listed, &kinds);
+        }
         Ok(())
+    }
+
+    /// Which of the items that were streamed, and are in the list nowhere yet, is this one of the list.
+    fn streamed_as(&self, listed: &[Option<usize>], id: Option<&str>, at: usize, item: &Item) -> Option<usize> {
+        let sort = item.sort();
+        let left = || {
+            let left = self.items.iter().zip(listed).enumerate().filter(|(_, (_, listed))| listed.is_none());
+            left.map(|(place, (known, _))| (place, known)).filter(|(_, known)| known.item.may_be(item))
+        };
+        let of_id = || left().find(|(_, known)| id.is_some() && known.id.as_deref() == id);
+        let of_call = || left().find(|(_, known)| item.call_id().is_some() && known.item.call_id() == item.call_id());
+        let at_place = || left().find(|(place, known)| *place == at && known.item.sort() == sort);
+        let of_sort = || left().find(|(_, known)| known.item.sort() == sort);
+        of_call().or_else(of_id).or_else(at_place).or_else(of_sort).map(|(place, _)| place)
+    }
+
+    /// Puts the items into the order of the list; one of a kind that it does not hold stays behind the one before it.
+    fn arrange(&mut self, listed: &[Option<usize>], kinds: &HashSet<Sort>) {
+        let mut before = None;
+        let mut items = Vec::with_capacity(self.items.len());
+        for (known, at) in std::mem::take(&mut self.items).into_iter().zip(listed) {
+            if at.is_none() && kinds.contains(&known.item.sort()) {
+                self.is_call_void |= known.told.is_some();
+                continue;
+            }
+            before = at.or(before);
+            items.push(((before, at.is_none()), known));
+        }
+        items.sort_by_key(|(place, _)| *place);
+        self.items = items.into_iter().map(|(_, known)| known).collect();
     }
 
     /// An item begins.
@@ -101,9 +142,10 @@ impl Assembly {
     pub(super) fn done(&mut self, about: About, raw: RawJson, sink: &EventSink) -> Result<(), Error> {
         let Some((id, item)) = Item::read(raw) else { return Ok(()) };
         let about = About { id: about.id.or(id), ..about };
-        let place = match self.find(&about, item.kind()) {
+        let may_be = |place: &usize| self.items.get(*place).is_some_and(|known| known.item.may_be(&item));
+        let place = match self.find(&about, item.kind()).filter(may_be) {
             Some(place) => place,
-            None if self.is_over(&about) => return Ok(()),
+            None if self.is_over(&about, item.kind()) || self.is_repeated(&about, &item) => return Ok(()),
             None => self.begin(&about, empty(item.kind()), sink)?,
         };
         self.complete(place, item, sink);
@@ -125,20 +167,30 @@ impl Assembly {
     /// Some text of a message.
     pub(super) fn say(&mut self, about: &About, kind: TextKind, delta: &str, sink: &EventSink) -> Result<(), Error> {
         if let Some(place) = self.find_or_begin(about, Kind::Message, sink)? {
-            self.grow(place, about.part, kind, delta, sink);
+            self.grow(place, about.part, kind, sink, |part| if part.is_whole { "" } else { delta });
         }
         Ok(())
     }
 
     /// The whole text of a part of a message: what was not streamed of it is made up for.
     pub(super) fn said(&mut self, about: &About, kind: TextKind, text: &str, sink: &EventSink) -> Result<(), Error> {
-        let Some(place) = self.find(about, Kind::Message) else {
-            return self.say(about, kind, text, sink);
-        };
-        let Some(Growing { item: Item::Message { parts, .. }, .. }) = self.items.get(place) else { return Ok(()) };
-        let known = said_in(parts, about.part, kind).and_then(|at| parts.get(at)).map_or("", |part| &part.text);
-        if let Some(rest) = text.strip_prefix(known).filter(|rest| !rest.is_empty()).map(str::to_owned) {
-            self.grow(place, about.part, kind, &rest, sink);
+        if text.is_empty() {
+            return Ok(());
+        }
+        if let Some(place) = self.find_or_begin(about, Kind::Message, sink)? {
+            self.grow(place, about.part, kind, sink, |part| {
+                if std::mem::replace(&mut part.is_whole, true) {
+                    return "";
+                }
+                match wanting(text, &part.text) {
+                    Wanting::Rest(rest) => rest,
+                    Wanting::Nothing => "",
+                    Wanting::All => {
+                        text.clone_into(&mut part.text);
+                        ""
+                    }
+                }
+            });
         }
         Ok(())
     }
@@ -192,18 +244,23 @@ impl Assembly {
             tracing::debug!("arguments of a call that did not begin are left out");
             return;
         };
-        self.add_arguments(place, delta, sink);
+        if !matches!(self.items.get(place), Some(Growing { item: Item::Call(Call { is_whole: true, .. }), .. })) {
+            self.add_arguments(place, delta, sink);
+        }
     }
 
     /// The whole arguments of a call.
     pub(super) fn arguments_done(&mut self, about: &About, name: Option<String>, args: &str, sink: &EventSink) {
         let Some(place) = self.find(about, Kind::Call) else { return };
-        self.settle_arguments(place, args, sink);
-        if let Some(Growing { item: Item::Call(call), .. }) = self.items.get_mut(place)
-            && call.name.is_empty()
-        {
-            call.name = name.unwrap_or_default();
+        if let Some(Growing { item: Item::Call(call), .. }) = self.items.get_mut(place) {
+            if std::mem::replace(&mut call.is_whole, !args.is_empty()) {
+                return;
+            }
+            if call.name.is_empty() {
+                call.name = name.unwrap_or_default();
+            }
         }
+        self.settle_arguments(place, args, sink);
     }
 
     /// The response.
@@ -215,13 +272,20 @@ impl Assembly {
             self.tell(place, sink);
             self.ready(place, sink);
         }
+        let calls = self.items.iter().filter_map(|known| known.told.as_ref()).map(|(index, _)| *index);
+        let are_calls_told = !self.is_call_void && calls.eq(0..self.calls);
         let received = self.items.into_iter().map(|known| Received {
             id: known.id,
-            gap: known.gap,
             call_id: known.told.map(|(_, id)| id).unwrap_or_default(),
             item: known.item,
         });
-        reply::response(received.collect(), ending, &self.origin)
+        let response = reply::response(received.collect(), ending, &self.origin)?;
+        let is_text_told = response.message.content.as_ref().map(Content::text).unwrap_or_default() == self.text;
+        if !(is_text_told && are_calls_told) {
+            sink.emit(ChatEvent::Reset);
+            tell_whole(&response.message, sink);
+        }
+        Ok(response)
     }
 
     /// The item that an event is about: by its id, else by its place, else the last of its kind that is not complete.
@@ -230,19 +294,30 @@ impl Assembly {
         let of = |same: &dyn Fn(&Growing) -> bool| self.items.iter().rposition(|known| fits(known) && same(known));
         let of_id = || of(&|known| about.id.is_some() && known.id == about.id);
         let of_index = || of(&|known| about.index.is_some() && known.index == about.index);
-        of_id().or_else(of_index).or_else(|| if self.is_over(about) { None } else { of(&|_| true) })
+        let elsewhere = |known: &Growing| known.index.is_some() && about.index.is_some();
+        let of_kind = || if self.is_over(about, kind) { None } else { of(&|known| !elsewhere(known)) };
+        of_id().or_else(of_index).or_else(of_kind)
     }
 
-    /// Whether an event is about an item that is complete: it comes too late.
-    fn is_over(&self, about: &About) -> bool {
-        about.id.is_some() && self.items.iter().any(|known| known.is_done && known.id == about.id)
+    /// Whether an event is about an item that is complete: it comes too late. A place alone tells only where there is no id,
+    /// as there are servers that count nothing.
+    fn is_over(&self, about: &About, kind: Kind) -> bool {
+        self.items.iter().filter(|known| known.is_done).any(|known| match (&about.id, &known.id) {
+            (Some(id), Some(known)) => id == known,
+            _ => about.index.is_some() && about.index == known.index && known.item.kind() == kind,
+        })
+    }
+
+    /// Whether an item came whole before, only with another id or without any.
+    fn is_repeated(&self, about: &About, item: &Item) -> bool {
+        self.items.iter().any(|known| known.is_done && known.index == about.index && known.item.says_the_same(item))
     }
 
     /// The item that an event is about; one that was not announced begins now.
     fn find_or_begin(&mut self, about: &About, kind: Kind, sink: &EventSink) -> Result<Option<usize>, Error> {
         match self.find(about, kind) {
             Some(place) => Ok(Some(place)),
-            None if self.is_over(about) => Ok(None),
+            None if self.is_over(about, kind) => Ok(None),
             None => self.begin(about, empty(kind), sink).map(Some),
         }
     }
@@ -260,7 +335,6 @@ impl Assembly {
             is_done: false,
             told: None,
             is_ready: false,
-            gap: 0,
             sections: Vec::new(),
         });
         if is_named {
@@ -269,53 +343,73 @@ impl Assembly {
         Ok(place)
     }
 
-    /// Takes the whole of an item in place of what was streamed of it, and makes up for what was not.
+    /// Takes the whole of an item in place of what was streamed of it, and tells what was not.
     fn complete(&mut self, place: usize, whole: Item, sink: &EventSink) {
-        let Some(known) = self.items.get_mut(place).filter(|known| !known.is_done) else { return };
+        let Some(known) = self.items.get_mut(place) else { return };
+        known.is_done = true;
         match (&mut known.item, whole) {
             (Item::Message { parts, extra }, Item::Message { parts: whole, extra: newer }) => {
                 *extra = newer;
-                let streamed: String = parts.iter().map(|part| part.text.as_str()).collect();
-                let all: String = whole.iter().map(|part| part.text.as_str()).collect();
-                // What was shown already is what was said.
-                if let Some(rest) = all.strip_prefix(streamed.as_str()).map(str::to_owned) {
-                    *parts = whole;
-                    self.tell_text(place, &rest, sink);
+                let text = |parts: &[Said]| parts.iter().map(|part| part.text.as_str()).collect::<String>();
+                let all = text(&whole);
+                match wanting(&all, &text(parts)) {
+                    Wanting::Rest(rest) => {
+                        *parts = whole;
+                        self.tell_text(place, rest, sink);
+                    }
+                    Wanting::All => *parts = whole,
+                    // An item without its text did not come whole.
+                    Wanting::Nothing => {
+                        for (part, whole) in parts.iter_mut().zip(whole) {
+                            part.annotations = whole.annotations;
+                        }
+                    }
                 }
             }
             (Item::Call(call), Item::Call(whole)) => {
                 call.extra = whole.extra;
-                if call.name.is_empty() {
+                call.call_id = call.call_id.take().or(whole.call_id);
+                if !whole.name.is_empty() {
+                    self.is_call_void |= known.is_ready && call.name != whole.name;
                     call.name = whole.name;
                 }
-                call.call_id = call.call_id.take().or(whole.call_id);
                 self.tell(place, sink);
                 self.settle_arguments(place, &whole.args, sink);
                 self.ready(place, sink);
             }
             (Item::Reasoning { raw, text }, Item::Reasoning { raw: whole, text: thoughts }) => {
                 *raw = whole;
-                if let Some(rest) = thoughts.strip_prefix(text.as_str()).filter(|rest| !rest.is_empty()) {
-                    sink.emit(ChatEvent::Reasoning(rest.to_owned()));
-                    *text = thoughts;
+                match wanting(&thoughts, text) {
+                    Wanting::Rest("") | Wanting::Nothing => {}
+                    Wanting::Rest(rest) => {
+                        sink.emit(ChatEvent::Reasoning(rest.to_owned()));
+                        *text = thoughts;
+                    }
+                    // Thoughts are to look at only: nothing is told anew for them.
+                    Wanting::All => *text = thoughts,
                 }
             }
             (item, whole) => *item = whole,
         }
-        if let Some(known) = self.items.get_mut(place) {
-            known.is_done = true;
-        }
     }
 
-    fn grow(&mut self, place: usize, part: Option<u64>, kind: TextKind, delta: &str, sink: &EventSink) {
+    /// Lets a part of a message grow by what is chosen for it.
+    fn grow<'a>(
+        &mut self,
+        place: usize,
+        part: Option<u64>,
+        kind: TextKind,
+        sink: &EventSink,
+        choose: impl FnOnce(&mut Said) -> &'a str,
+    ) {
         let Some(Growing { item: Item::Message { parts, .. }, .. }) = self.items.get_mut(place) else { return };
         let at = said_in(parts, part, kind).unwrap_or_else(|| {
             parts.push(Said { index: part, kind, ..Said::default() });
             parts.len() - 1
         });
-        if let Some(part) = parts.get_mut(at) {
-            part.text.push_str(delta);
-        }
+        let Some(part) = parts.get_mut(at) else { return };
+        let delta = choose(part);
+        part.text.push_str(delta);
         self.tell_text(place, delta, sink);
     }
 
@@ -328,14 +422,8 @@ impl Assembly {
             Item::Message { parts, .. } => parts.iter().map(|part| part.text.len()).sum::<usize>() == delta.len(),
             Item::Call(_) | Item::Reasoning { .. } | Item::Opaque(_) => false,
         });
-        let mut told = delta.to_owned();
-        if is_first
-            && !self.text.is_empty()
-            && let Some(known) = self.items.get_mut(place)
-        {
-            known.gap = GAP.len();
-            told.insert_str(0, GAP);
-        }
+        let gap = if is_first && !self.text.is_empty() { GAP } else { "" };
+        let told = format!("{gap}{delta}");
         self.text.push_str(&told);
         sink.emit(ChatEvent::Text(told));
     }
@@ -353,11 +441,16 @@ impl Assembly {
 
     /// Takes the whole arguments; those that were streamed are their beginning, or count no more.
     fn settle_arguments(&mut self, place: usize, whole: &str, sink: &EventSink) {
-        let Some(Growing { item: Item::Call(call), .. }) = self.items.get_mut(place) else { return };
-        match whole.strip_prefix(call.args.as_str()) {
-            Some(rest) => self.add_arguments(place, rest, sink),
-            None if whole.is_empty() => {}
-            None => call.args = whole.to_owned(),
+        let Some(Growing { item: Item::Call(call), is_ready, .. }) = self.items.get_mut(place) else { return };
+        match wanting(whole, &call.args) {
+            Wanting::Rest("") | Wanting::Nothing => {}
+            Wanting::Rest(_) | Wanting::All if *is_ready => {
+                self.is_call_void = true;
+                whole.clone_into(&mut call.args);
+            }
+            Wanting::Rest(rest) => self.add_arguments(place, rest, sink),
+            // What is told when the call is ready counts.
+            Wanting::All => whole.clone_into(&mut call.args),
         }
     }
 

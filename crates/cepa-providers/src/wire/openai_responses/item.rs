@@ -31,6 +31,8 @@ pub(super) struct Said {
     pub(super) kind: TextKind,
     pub(super) text: String,
     pub(super) annotations: Option<RawJson>,
+    /// Whether its text came in one piece: no more is added to it.
+    pub(super) is_whole: bool,
 }
 
 /// A call as it grows.
@@ -39,17 +41,23 @@ pub(super) struct Call {
     pub(super) call_id: Option<String>,
     pub(super) name: String,
     pub(super) args: String,
+    /// Whether the arguments came in one piece: no more is added to them.
+    pub(super) is_whole: bool,
     pub(super) extra: Extra,
 }
 
 /// What an item is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Message,
     Call,
     Reasoning,
     Opaque,
 }
+
+/// What an item is, more exactly: those that are not understood have a type too.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sort(Kind, Option<String>);
 
 impl Item {
     pub(super) fn kind(&self) -> Kind {
@@ -58,6 +66,47 @@ impl Item {
             Self::Call(_) => Kind::Call,
             Self::Reasoning { .. } => Kind::Reasoning,
             Self::Opaque(_) => Kind::Opaque,
+        }
+    }
+
+    pub(super) fn sort(&self) -> Sort {
+        let kind = match self {
+            Self::Opaque(raw) => raw.read::<Extra>().ok().and_then(|mut members| word(members.remove("type"))),
+            Self::Message { .. } | Self::Call(_) | Self::Reasoning { .. } => None,
+        };
+        Sort(self.kind(), kind)
+    }
+
+    /// The id of the call that it is.
+    pub(super) fn call_id(&self) -> Option<&str> {
+        match self {
+            Self::Call(call) => call.call_id.as_deref(),
+            Self::Message { .. } | Self::Reasoning { .. } | Self::Opaque(_) => None,
+        }
+    }
+
+    /// Whether it is a message that says nothing.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self, Self::Message { parts, .. } if parts.iter().all(|part| part.text.is_empty()))
+    }
+
+    /// Whether both can be one item: two ids are two calls.
+    pub(super) fn may_be(&self, other: &Self) -> bool {
+        self.kind() == other.kind() && self.call_id().zip(other.call_id()).is_none_or(|(one, other)| one == other)
+    }
+
+    /// Whether one of them is said by the other.
+    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Message { parts, .. }, Self::Message { parts: others, .. }) => {
+                let text = |part: &Said| part.text.clone();
+                parts.iter().map(text).collect::<String>() == others.iter().map(text).collect::<String>()
+            }
+            // The same function may be called twice with the same.
+            (Self::Call(_), Self::Call(_)) => self.call_id().is_some() && self.call_id() == other.call_id(),
+            (Self::Reasoning { text, .. }, Self::Reasoning { text: other, .. }) => text == other,
+            (Self::Opaque(raw), Self::Opaque(other)) => raw == other,
+            _ => false,
         }
     }
 
@@ -74,7 +123,7 @@ impl Item {
                 let args = members.remove("arguments").map(|raw| arguments(&raw)).unwrap_or_default();
                 members.remove("status");
                 members.retain(|_, value| value.as_str() != "null");
-                Self::Call(Call { call_id, name, args, extra: members })
+                Self::Call(Call { call_id, name, args, is_whole: false, extra: members })
             }
             Some("reasoning") => Self::Reasoning { text: thoughts(&members), raw: Some(raw) },
             Some(_) => Self::Opaque(raw),
@@ -110,7 +159,25 @@ impl Said {
         };
         let annotations = part.get("annotations").filter(|all| all.as_array().is_some_and(|all| !all.is_empty()));
         let annotations = annotations.and_then(|all| RawJson::of(all).ok());
-        Some(Self { index: Some(place), kind, text, annotations })
+        Some(Self { index: Some(place), kind, text, annotations, is_whole: true })
+    }
+}
+
+/// What the whole of a text adds to what was streamed of it.
+pub(super) enum Wanting<'a> {
+    /// It goes on like this, or not at all.
+    Rest(&'a str),
+    /// It is the same but for white space around it, or there is no whole: what was streamed stands.
+    Nothing,
+    /// It is another one.
+    All,
+}
+
+pub(super) fn wanting<'a>(whole: &'a str, streamed: &str) -> Wanting<'a> {
+    match whole.strip_prefix(streamed) {
+        Some(rest) => Wanting::Rest(rest),
+        None if whole.is_empty() || whole.trim() == streamed.trim() => Wanting::Nothing,
+        None => Wanting::All,
     }
 }
 

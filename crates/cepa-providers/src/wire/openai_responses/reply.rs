@@ -9,6 +9,9 @@ use super::{
     layout::{self, MessageSlot, Opaque, Slot, TextKind, TextSlot},
 };
 
+/// Parts the text of one message from the text of the next.
+pub(super) const GAP: &str = "\n\n";
+
 /// How a reply ended.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
@@ -21,8 +24,6 @@ pub(super) struct Ending {
 /// An item that is complete.
 pub(super) struct Received {
     pub(super) id: Option<String>,
-    /// The bytes that part its text from the text before it.
-    pub(super) gap: usize,
     pub(super) call_id: String,
     pub(super) item: Item,
 }
@@ -35,7 +36,7 @@ pub(super) fn response(items: Vec<Received>, ending: Ending, origin: &Origin) ->
     let cut = cut_by(&ending, origin)?;
     let mut message = AssistantMessage { usage: ending.usage, ..AssistantMessage::default() };
     let (mut parts, mut slots, mut refused) = (Vec::new(), Vec::new(), false);
-    for Received { id, gap, call_id, item } in items {
+    for Received { id, call_id, item } in items {
         match item {
             Item::Message { parts: said, extra } => {
                 let text: String = said.iter().map(|part| part.text.as_str()).collect();
@@ -43,9 +44,8 @@ pub(super) fn response(items: Vec<Received>, ending: Ending, origin: &Origin) ->
                     continue;
                 }
                 refused |= said.iter().any(|part| part.kind == TextKind::Refusal && !part.text.is_empty());
-                let gap = if parts.iter().any(|part| matches!(part, Part::Text(_))) { gap } else { 0 };
-                let parted = format!("{}{text}", "\n\n".get(..gap).unwrap_or_default());
-                parts.push(Part::Text(parted));
+                let gap = if parts.iter().any(|part| matches!(part, Part::Text(_))) { GAP } else { "" };
+                parts.push(Part::Text(format!("{gap}{text}")));
                 // A blank one is not sent back, so nothing may hold on to it.
                 if !text.trim().is_empty() {
                     let texts = said.into_iter().map(|part| TextSlot {
@@ -53,7 +53,7 @@ pub(super) fn response(items: Vec<Received>, ending: Ending, origin: &Origin) ->
                         kind: part.kind,
                         annotations: part.annotations,
                     });
-                    slots.push(Slot::Message(MessageSlot { id, gap, parts: texts.collect(), extra }));
+                    slots.push(Slot::Message(MessageSlot { id, gap: gap.len(), parts: texts.collect(), extra }));
                 }
             }
             Item::Call(call) => {

@@ -236,6 +236,104 @@ fn a_cut_reply_says_why() {
     assert_eq!(run(&events).0.unwrap().finish_reason, FinishReason::Length);
 }
 
+/// What was heard and not voided.
+fn heard(events: &[ChatEvent]) -> (usize, String) {
+    let resets = events.iter().filter(|event| **event == ChatEvent::Reset).count();
+    let from = events.iter().rposition(|event| *event == ChatEvent::Reset).map_or(0, |reset| reset + 1);
+    (resets, texts(&events[from..]))
+}
+
+fn delta(text: &str) -> Value {
+    json!({"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "content_index": 0, "delta": text})
+}
+
+fn text_done(text: &str) -> Value {
+    json!({"type": "response.output_text.done", "item_id": "m", "output_index": 0, "content_index": 0, "text": text})
+}
+
+fn item_done(id: &str, text: &str) -> Value {
+    json!({"type": "response.output_item.done", "output_index": 0, "item": message(id, text)})
+}
+
+// W1: whatever is said again or otherwise, the last whole of it counts, and it is there once.
+#[test]
+fn text_that_is_repeated_or_contradicted_is_there_once() {
+    let end = || completed(json!([]));
+    let anonymous = |text: &str| {
+        let mut item = message("", text);
+        item.as_object_mut().unwrap().remove("id");
+        json!({"type": "response.output_item.done", "item": item})
+    };
+    for (said, resets, events) in [
+        // Repeated.
+        ("Hello", 0, vec![delta("Hel"), delta("lo"), text_done("Hello"), text_done("Hello"), end()]),
+        ("Hello", 0, vec![delta("Hel"), delta("lo"), text_done("Hello"), delta("Hel"), delta("lo"), end()]),
+        ("Hello", 0, vec![delta("Hello"), item_done("m", "Hello"), delta("Hello"), text_done("Hello"), end()]),
+        ("Hello", 0, vec![item_done("m", "Hello"), item_done("m", "Hello"), end()]),
+        ("Hello", 0, vec![item_done("m", "Hello"), item_done("other", "Hello"), end()]),
+        ("Hello", 0, vec![anonymous("Hello"), anonymous("Hello"), end()]),
+        ("Hello", 0, vec![delta("Hello"), completed(json!([message("other", "Hello")]))]),
+        ("Hello", 0, vec![item_done("m", "Hello"), completed(json!([message("other", "Hello")]))]),
+        // The list has another order, and something that was not streamed.
+        (
+            "Hello",
+            0,
+            vec![delta("Hello"), completed(json!([{"type": "reasoning", "id": "r"}, message("other", "Hello")]))],
+        ),
+        // The same but for white space around it.
+        ("Hello ", 0, vec![delta("Hello "), item_done("m", "Hello"), end()]),
+        // Contradicted: by part, by item, by the list.
+        ("Hallo!", 1, vec![delta("Hel"), text_done("Hallo!"), delta("lo"), end()]),
+        ("Hallo!", 1, vec![delta("Hel"), text_done("Hello"), item_done("m", "Hallo!"), end()]),
+        ("Hallo!", 1, vec![delta("Hello"), item_done("m", "Hello"), completed(json!([message("m", "Hallo!")]))]),
+        ("Hel", 1, vec![delta("Hello"), completed(json!([message("m", "Hel")]))]),
+        // Two that are one in the end, and the other way round.
+        ("Hello", 1, vec![item_done("a", "Hel"), item_done("b", "lo"), completed(json!([message("c", "Hello")]))]),
+        ("A\n\nB", 1, vec![item_done("b", "B"), completed(json!([message("a", "A"), message("b", "B")]))]),
+    ] {
+        let (response, events_heard) = run(&events);
+        let shown = sse(&events);
+        assert_eq!((said, (resets, said.to_owned())), (&*text(&response.unwrap()), heard(&events_heard)), "{shown}");
+    }
+}
+
+#[test]
+fn calls_that_are_repeated_or_contradicted_are_there_once() {
+    let call = |id: &str, call_id: &str, args: &str| json!({"type": "function_call", "id": id, "call_id": call_id, "name": "f", "arguments": args});
+    let added = |item: Value| json!({"type": "response.output_item.added", "output_index": 0, "item": item});
+    let done = |item: Value| json!({"type": "response.output_item.done", "output_index": 0, "item": item});
+    let delta = |delta: &str| json!({"type": "response.function_call_arguments.delta", "item_id": "i", "delta": delta});
+    let whole =
+        |args: &str| json!({"type": "response.function_call_arguments.done", "item_id": "i", "arguments": args});
+    let begun = || added(call("i", "c", ""));
+    let one = r#"{"a":1}"#;
+    let two = r#"{"a":2}"#;
+    for (args, resets, events) in [
+        (vec![one], 0, vec![begun(), delta(one), whole(one), delta(one), whole(one), completed(json!([]))]),
+        (vec![one], 0, vec![done(call("i", "c", one)), done(call("j", "c", one)), completed(json!([]))]),
+        (vec![one], 0, vec![begun(), delta(one), completed(json!([call("j", "c", one)]))]),
+        // What is told when a call is ready counts, so that nothing is void.
+        (vec![two], 0, vec![begun(), delta(one), whole(two), completed(json!([]))]),
+        (vec![two], 0, vec![begun(), delta(one), done(call("i", "c", two)), completed(json!([]))]),
+        (vec![two], 1, vec![done(call("i", "c", one)), completed(json!([call("i", "c", two)]))]),
+        (vec![two], 1, vec![done(call("i", "c", one)), completed(json!([call("j", "d", two)]))]),
+        // Two calls are two, though with the same; a list without calls takes none away.
+        (vec![one, one], 0, vec![done(call("i", "c", one)), done(call("j", "d", one)), completed(json!([]))]),
+        (vec![one], 0, vec![done(call("i", "c", one)), completed(json!([message("m", "Hello")]))]),
+    ] {
+        let (response, seen) = run(&events);
+        let calls = response.unwrap().message.tool_calls;
+        let shown = sse(&events);
+        assert_eq!(calls.iter().map(|call| call.args.as_str()).collect::<Vec<_>>(), args, "{shown}");
+        assert_eq!(heard(&seen).0, resets, "{shown}");
+        let from = seen.iter().rposition(|event| *event == ChatEvent::Reset).unwrap_or_default();
+        let ready: Vec<_> =
+            seen[from..].iter().filter(|event| matches!(event, ChatEvent::CallReady { .. })).cloned().collect();
+        let wanted = calls.into_iter().enumerate().map(|(index, call)| ChatEvent::CallReady { index, call });
+        assert_eq!(ready, wanted.collect::<Vec<_>>(), "{shown}");
+    }
+}
+
 // W4: what a stream reports has its kind, and the text so far stays with it.
 #[test]
 fn errors_in_a_stream() {
