@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cepa_core::{AssistantMessage, ChatEvent, Error, ErrorKind, EventSink};
+use cepa_core::{Args, AssistantMessage, ChatEvent, Error, ErrorKind, EventSink};
 
 use crate::sse::DEFAULT_MAX_EVENT_BYTES;
+
+/// What is deeper, `serde_json` does not read.
+const MAX_DEPTH: usize = 127;
 
 /// The bounds of one reply; past one of them it is given up with an error of kind `decode`.
 ///
 /// A body that is not streamed has its bound in
-/// [`HttpSettings::max_body_bytes`](crate::http::HttpSettings::max_body_bytes). The depth of JSON needs no setting: arguments
-/// deeper than 127 are broken arguments, anything else as deep is an error.
+/// [`HttpSettings::max_body_bytes`](crate::http::HttpSettings::max_body_bytes).
 ///
 /// ```
 /// use cepa_providers::{openai::OpenAi, wire::caps::Caps};
@@ -29,6 +31,10 @@ pub struct Caps {
     pub calls: usize,
     /// The bytes of one call's arguments. Default 8 MiB.
     pub args_bytes: usize,
+    /// How deep JSON may be nested: a reply, an event of a stream, the arguments of a call. Default 127, as deep as
+    /// `serde_json` reads; more has no effect. (Deeper arguments that come as a text are broken ones already, and the model is
+    /// told so.)
+    pub json_depth: usize,
 }
 
 impl Default for Caps {
@@ -38,6 +44,7 @@ impl Default for Caps {
             reply_bytes: 64 * 1024 * 1024,
             calls: 1024,
             args_bytes: 8 * 1024 * 1024,
+            json_depth: MAX_DEPTH,
         }
     }
 }
@@ -46,13 +53,32 @@ impl Caps {
     /// Whether a reply is within these bounds.
     ///
     /// # Errors
-    /// `decode` if it has too many calls, or too large ones.
+    /// `decode` if it has too many calls, or too large or too deep ones.
     pub fn check(&self, message: &AssistantMessage) -> Result<(), Error> {
         if message.tool_calls.len() > self.calls {
             return Err(self.too_many_calls());
         }
         let too_large = message.tool_calls.iter().any(|call| call.args.as_str().len() > self.args_bytes);
-        if too_large { Err(self.args_too_large()) } else { Ok(()) }
+        if too_large {
+            return Err(self.args_too_large());
+        }
+        message.tool_calls.iter().try_for_each(|call| match &call.args {
+            Args::Object(args) => self.check_depth(args.as_str().as_bytes()),
+            Args::Invalid { .. } => Ok(()),
+        })
+    }
+
+    /// Whether a body, or the data of an event, is within the depth. It is looked at before anything reads it: readers go down
+    /// with it, or keep it as it is for somebody who would.
+    ///
+    /// # Errors
+    /// `decode` if it is nested too deep.
+    pub(super) fn check_depth(&self, json: &[u8]) -> Result<(), Error> {
+        let most = self.json_depth.min(MAX_DEPTH);
+        if is_deeper(json, most) {
+            return Err(exceeded(format!("the reply is nested deeper than {most} times")));
+        }
+        Ok(())
     }
 
     pub(super) fn reply_too_large(&self) -> Error {
@@ -70,6 +96,30 @@ impl Caps {
 
 fn exceeded(what: String) -> Error {
     Error::new(ErrorKind::Decode, format!("{what}: it is given up (the bound is a setting, `caps`)"))
+}
+
+/// Whether brackets stand in each other more than so many times. What does not begin as JSON has no depth.
+fn is_deeper(json: &[u8], most: usize) -> bool {
+    let json = json.strip_prefix("\u{feff}".as_bytes()).unwrap_or(json).trim_ascii_start();
+    if !matches!(json.first(), Some(b'{' | b'[')) {
+        return false;
+    }
+    let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
+    for byte in json {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_text => is_escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > most {
+            return true;
+        }
+    }
+    false
 }
 
 /// Counts what a fold tells, and passes it on while it is within the bounds.

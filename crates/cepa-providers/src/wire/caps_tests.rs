@@ -6,8 +6,10 @@ use serde_json::json;
 use super::*;
 use crate::wire::{
     Dialect,
-    anthropic::AnthropicMessages,
+    anthropic::{AnthropicMessages, ApiVersion},
+    gemini::GenerateContent,
     openai_chat::{OpenAiChat, Quirks},
+    openai_responses::{self, Responses},
     reply::{ReplyDecoder, whole},
 };
 
@@ -80,7 +82,7 @@ fn anthropic_calls(count: usize, args: &str) -> String {
     data((0..count).flat_map(call).chain([json!({"type": "message_stop"})]))
 }
 
-const SMALL: Caps = Caps { event_bytes: 1_000, reply_bytes: 4_000, calls: 3, args_bytes: 20 };
+const SMALL: Caps = Caps { event_bytes: 1_000, reply_bytes: 4_000, calls: 3, args_bytes: 20, json_depth: 127 };
 
 #[test]
 fn calls_past_the_bounds_end_the_reply() {
@@ -154,22 +156,125 @@ fn a_flood_of_blocks_is_an_error() {
     assert!(result.unwrap_err().message().contains("more than 4096 blocks"));
 }
 
-/// Nothing here recurses as deep as a server likes.
+/// A reply and a stream of each dialect, both with something in the place of what may be anything.
+fn every_dialect(
+    check: impl Fn(&str, Result<ChatResponse, Error>, Result<ChatResponse, Error>),
+    caps: Caps,
+    value: &str,
+) {
+    fn both(dialect: &impl Dialect, caps: Caps, body: &str, event: &str) -> [Result<ChatResponse, Error>; 2] {
+        [whole(dialect, caps, body.as_bytes()), stream(dialect, caps, &format!("data: {event}\n\n"), 1 << 16).0]
+    }
+    let origin = || Origin { provider: "p".into(), model: "gemini-3-m".into() };
+    let message = format!(r#"{{"type":"message","id":"m","role":"assistant","x":{value},"content":"hi"}}"#);
+    let output = format!(r#"{{"status":"completed","output":[{message}]}}"#);
+    let chat =
+        |name: &str| format!(r#"{{"choices":[{{"finish_reason":"stop","{name}":{{"content":"hi","x":{value}}}}}]}}"#);
+    let block = format!(r#"{{"type":"server_tool_use","id":"s","name":"n","input":{value}}}"#);
+    let part =
+        format!(r#"{{"candidates":[{{"finishReason":"STOP","content":{{"parts":[{{"text":"hi","x":{value}}}]}}}}]}}"#);
+    let claude = format!(r#"{{"type":"message","stop_reason":"end_turn","content":[{block}]}}"#);
+    let begun = format!(r#"{{"type":"content_block_start","index":0,"content_block":{block}}}"#);
+    let begun = format!("{begun}\n\ndata: {}", r#"{"type":"message_stop"}"#);
+    let newer = anthropic().with_version(ApiVersion::V2026_10_21);
+    for (name, [reply, stream]) in [
+        ("openai_chat", both(&openai(), caps, &chat("message"), &chat("delta"))),
+        (
+            "openai_responses",
+            both(
+                &Responses::new(origin(), openai_responses::Quirks::default()),
+                caps,
+                &output,
+                &format!(r#"{{"type":"response.completed","response":{output}}}"#),
+            ),
+        ),
+        ("anthropic", both(&anthropic(), caps, &claude, &begun)),
+        ("anthropic, newer", both(&newer, caps, &claude, &begun)),
+        ("gemini", both(&GenerateContent::new(origin()), caps, &part, &part)),
+    ] {
+        check(name, reply, stream);
+    }
+}
+
+fn nested(depth: usize) -> [String; 2] {
+    let list = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    [list, format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth))]
+}
+
+// W1: nothing here recurses as deep as a server likes, or keeps it for somebody who would.
 #[test]
-fn depth_is_bounded() {
-    let depth = 100_000;
-    let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+fn what_is_nested_too_deep_is_an_error() {
+    let too_deep = |most: usize| {
+        move |name: &str, reply: Result<ChatResponse, Error>, stream: Result<ChatResponse, Error>| {
+            for error in [reply.unwrap_err(), stream.unwrap_err()] {
+                let expected = format!("the reply is nested deeper than {most} times");
+                assert_eq!(error.kind(), ErrorKind::Decode, "{name}: {error}");
+                assert!(error.message().starts_with(&expected), "{name}: {error}");
+                assert!(error.message().contains("`caps`"), "{name}: {error}");
+            }
+        }
+    };
+    let taken = |name: &str, reply: Result<ChatResponse, Error>, stream: Result<ChatResponse, Error>| {
+        for result in [reply, stream] {
+            assert!(result.is_ok(), "{name}: {result:?}");
+        }
+    };
+    for value in nested(100_000) {
+        every_dialect(too_deep(127), Caps::default(), &value);
+        // A setting does not make it deeper than is read.
+        every_dialect(too_deep(127), Caps { json_depth: usize::MAX, ..Caps::default() }, &value);
+    }
+    let close = Caps { json_depth: 20, ..Caps::default() };
+    for value in nested(20) {
+        every_dialect(too_deep(20), close, &value);
+        every_dialect(taken, Caps::default(), &value);
+    }
+    every_dialect(taken, close, r#"{"a":[[["]]]", "[[[[[[[[[[[[[[[[[[[[[[", "\"{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{"]]]}"#);
+}
+
+#[test]
+fn a_body_of_brackets_is_an_error() {
+    let body = "[".repeat(100_000);
+    let gemini = GenerateContent::new(Origin { provider: "p".into(), model: "m".into() });
+    let responses =
+        Responses::new(Origin { provider: "p".into(), model: "m".into() }, openai_responses::Quirks::default());
+    let event = format!("data: {body}\n\n");
     let caps = Caps::default();
-    for value in [deep.clone(), format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth))] {
-        let text = format!("data: {{\"choices\":[{{\"delta\":{value}}}]}}\n\n");
-        assert!(outcome(&openai(), caps, &text).is_err());
-        let text = format!("data: {{\"type\":\"content_block_start\",\"content_block\":{value}}}\n\n");
-        assert!(outcome(&anthropic(), caps, &text).is_err());
-        let args = cepa_core::Args::decode(&format!("{{\"a\":{value}}}"));
-        assert!(args.is_invalid());
-        let call = json!([{"type": "tool_use", "id": "c", "name": "f", "input": 0}]).to_string();
-        let body = format!("{{\"content\":{}}}", call.replace('0', &format!("{{\"a\":{value}}}")));
-        let response = whole(&anthropic(), caps, body.as_bytes()).unwrap();
-        assert!(response.message.tool_calls[0].args.is_invalid());
+    for (name, result) in [
+        ("openai_chat", whole(&openai(), caps, body.as_bytes())),
+        ("openai_responses", whole(&responses, caps, body.as_bytes())),
+        ("anthropic", whole(&anthropic(), caps, body.as_bytes())),
+        ("gemini", whole(&gemini, caps, body.as_bytes())),
+        ("openai_chat, streamed", stream(&openai(), caps, &event, 1 << 16).0),
+        ("openai_responses, streamed", stream(&responses, caps, &event, 1 << 16).0),
+        ("anthropic, streamed", stream(&anthropic(), caps, &event, 1 << 16).0),
+        ("gemini, streamed", stream(&gemini, caps, &event, 1 << 16).0),
+        // Without the bounds, which are not the dialect's.
+        ("openai_chat, alone", openai().decode(body.as_bytes())),
+        ("openai_responses, alone", responses.decode(body.as_bytes())),
+        ("anthropic, alone", anthropic().decode(body.as_bytes())),
+        ("gemini, alone", gemini.decode(body.as_bytes())),
+    ] {
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Decode, "{name}");
+    }
+}
+
+#[test]
+fn arguments_have_the_same_depth() {
+    let caps = Caps { json_depth: 20, ..Caps::default() };
+    let [list, object] = nested(19);
+    assert_eq!(outcome(&openai(), caps, &openai_calls(1, &format!(r#"{{"a":{list}}}"#))), Ok(1));
+    assert_eq!(outcome(&anthropic(), caps, &anthropic_calls(1, &format!(r#"{{"a":{object}}}"#))), Ok(1));
+    let [list, object] = nested(20);
+    for result in [
+        outcome(&openai(), caps, &openai_calls(1, &format!(r#"{{"a":{list}}}"#))),
+        outcome(&anthropic(), caps, &anthropic_calls(1, &format!(r#"{{"a":{object}}}"#))),
+    ] {
+        assert!(result.unwrap_err().contains("nested deeper than 20 times"));
+    }
+    // Too deep for anybody they are no JSON, and the model is told.
+    for args in nested(100_000).map(|value| format!(r#"{{"a":{value}}}"#)) {
+        assert!(Args::decode(&args).is_invalid());
+        assert_eq!(outcome(&openai(), Caps::default(), &openai_calls(1, &args)), Ok(1));
     }
 }

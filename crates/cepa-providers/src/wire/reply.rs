@@ -115,7 +115,8 @@ impl<A: Accumulator> ReplyDecoder<A> {
         if self.fold.is_done() {
             return Ok(());
         }
-        let taken = self.fold.event(event, &self.sink);
+        let within = self.caps.check_depth(event.data.as_bytes());
+        let taken = within.and_then(|()| self.fold.event(event, &self.sink));
         // The bound that was passed says more than what came of it.
         self.counter.check().and(taken).map_err(|error| self.keep_text(error))
     }
@@ -131,6 +132,7 @@ impl<A: Accumulator> ReplyDecoder<A> {
 /// # Errors
 /// As [`Dialect::decode`], and `decode` if the reply passes its bounds.
 pub fn whole(dialect: &impl Dialect, caps: Caps, body: &[u8]) -> Result<ChatResponse, Error> {
+    caps.check_depth(body)?;
     let response = dialect.decode(body)?;
     caps.check(&response.message)?;
     Ok(response)

@@ -31,6 +31,7 @@ fn caps(rng: &mut Rng) -> Caps {
             reply_bytes: 100 + rng.below(10_000),
             calls: 1 + rng.below(4),
             args_bytes: rng.below(100),
+            json_depth: 1 + rng.below(20),
         },
         _ => Caps::default(),
     }
