@@ -56,6 +56,20 @@ pub(crate) const CHECKS: &[Check] = &[
         script: "drive_aimock.py",
         feed: Feed::Binary(&["gemini"]),
     },
+    Check { name: "verdict-openai", parts: &["llmock"], script: "drive_llmock.py", feed: Feed::Binary(&["openai"]) },
+    Check {
+        name: "verdict-responses",
+        parts: &["llmock"],
+        script: "drive_llmock.py",
+        feed: Feed::Binary(&["openai-responses"]),
+    },
+    Check {
+        name: "verdict-anthropic",
+        parts: &["llmock"],
+        script: "drive_llmock.py",
+        feed: Feed::Binary(&["anthropic"]),
+    },
+    Check { name: "verdict-gemini", parts: &["llmock"], script: "drive_llmock.py", feed: Feed::Binary(&["gemini"]) },
     Check { name: "llamacpp", parts: &["llama"], script: "drive_llamacpp.py", feed: Feed::Binary(&[]) },
     Check {
         name: "requests-openai",
@@ -161,7 +175,9 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn build() -> Result<PathBuf> {
-    run::shown(&mut run::cargo(&["build", "--locked", "--package", "cepa-cli"])?, LIMIT)?;
+    // one drive needs shorter time limits than the command has, and another way to ask: an example program has them
+    let what = ["build", "--locked", "-p", "cepa-cli", "-p", "cepa", "--bin", "cepa", "--example", "patience"];
+    run::shown(&mut run::cargo(&what)?, LIMIT)?;
     let text = run::capture(&mut run::cargo(&["metadata", "--format-version", "1", "--no-deps"])?)?;
     let metadata: serde_json::Value = serde_json::from_str(&text)?;
     let target = metadata
