@@ -20,8 +20,6 @@ from translate_meaning import reading
 
 Route = tuple[str, ...]
 ROUTES: list[Route] = [*routes.STEPS, ("anthropic", "openai_chat", "gemini")]
-# golden requests of one name are one conversation in these wires only
-TWINS = [{"openai_chat", "openai_responses"}, {"anthropic", "gemini"}]
 # another vendor's dialect of chat completions
 DIALECTS = {"openai_compatible": "openai_chat"}
 
@@ -58,23 +56,20 @@ def tables(complete: bool) -> int:
     return stale
 
 
-Case = tuple[str, Route, dict, dict | None]
+Case = tuple[pathlib.Path, Route, dict, dict | None]
 
 
 def alone(route: Route, bodies: dict[pathlib.Path, dict]) -> Iterator[Case]:
     for file, body in bodies.items():
         if wire(file) == route[0]:
-            yield label(file), route, body, None
+            yield file, route, body, None
 
 
 def twins(route: Route, bodies: dict[pathlib.Path, dict]) -> Iterator[Case]:
     ours = {twin(file): body for file, body in bodies.items() if wire(file) == route[-1] and twin(file)}
     for file, body in bodies.items():
-        pair = {route[0], route[-1]}
-        if not recorded(file) and (pair not in TWINS or file.stem in OTHER_CONVERSATIONS.get(frozenset(pair), ())):
-            continue
-        if wire(file) == route[0] and twin(file) in ours:
-            yield label(file), route, body, ours[twin(file)]
+        if wire(file) == route[0] and twin(file) in ours and twin(file) not in OTHER_CONVERSATIONS:
+            yield file, route, body, ours[twin(file)]
 
 
 def recorded(file: pathlib.Path) -> bool:
@@ -85,12 +80,19 @@ def wire(file: pathlib.Path) -> str:
     return DIALECTS.get(file.parent.name, file.parent.name)
 
 
-def twin(file: pathlib.Path) -> tuple | None:
+# the golden requests of these wires are made from the same conversations; those of the two others are so where they are called same_…
+FAMILIES = {"openai_chat": "openai", "openai_responses": "openai", "anthropic": "others", "gemini": "others"}
+
+
+def twin(file: pathlib.Path) -> tuple[str, str] | None:
     """What files that hold one conversation share: a golden name, or the number of a request in the same drive over another wire."""
-    if not recorded(file):
-        return ("golden", file.stem) if file.parent.name not in DIALECTS else None
-    drive = file.parents[2].name.split("-")[0]
-    return (drive, file.stem[:3]) if drive == "aimock" else None
+    if recorded(file):
+        drive = file.parents[2].name.split("-")[0]
+        return (drive, file.stem[:3]) if drive == "aimock" else None
+    if file.stem.startswith("same_"):
+        return "openai", file.stem.removeprefix("same_")
+    family = FAMILIES.get(file.parent.name)
+    return (family, file.stem) if family else None
 
 
 def neutral(file: pathlib.Path) -> str:
@@ -104,19 +106,20 @@ def label(file: pathlib.Path) -> str:
     return f"{place}{file.parent.name}/{file.name}"
 
 
-def judged(name: str, cases: Iterator[Case]) -> int:
+def judged(heading: str, cases: Iterator[Case]) -> int:
     good, bad, left = 0, 0, []
-    for title, route, body, ours in cases:
+    for file, route, body, ours in cases:
+        name = (twin(file) or ("", ""))[1]
         if why := untranslated(route, reading(route[0], body)):
-            left.append(f"{title}: {why}")
+            left.append(f"{label(file)}: {why}")
             continue
-        found = difference(route, body, ours, (*LOSSES, *APART) if ours else LOSSES, title)
+        found = difference(route, body, ours, (*LOSSES, *APART) if ours else LOSSES, name)
         good, bad = good + (not found), bad + bool(found)
         if found:
-            print(f"{'differs':>8}  {name}  {title}")
+            print(f"{'differs':>8}  {heading}  {label(file)}")
             for line in found:
                 print(f"          {line}")
-    print(f"{good:8}  mean the same: {name}")
+    print(f"{good:8}  mean the same: {heading}")
     for line in left:
         print(f"          left out: {line}")
     return bad
@@ -127,7 +130,7 @@ def difference(
     body: dict,
     ours: dict | None = None,
     known: Iterable[Loss] = LOSSES,
-    title: str = "",
+    name: str = "",
     damage: Callable[[dict], dict] = lambda made: made,
 ) -> list[str]:
     """What `body` means, or `ours` if that is given, against what LiteLLM makes of `body`, line by line."""
@@ -139,7 +142,7 @@ def difference(
     expected = reading(route[0], body) if ours is None else reading(route[-1], ours)
     for line in known:
         steps = [*zip(route, route[1:]), route]
-        if line.route not in steps or (line.only and not title.endswith(f"/{line.only}.json")):
+        if line.route not in steps or (line.only and line.only != name):
             continue
         before = text(expected, got)
         line.change(expected, got)

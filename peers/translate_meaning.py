@@ -25,8 +25,13 @@ class Conversation:
         self._open: list[int] = []
 
     def say(self, who: str, *parts) -> None:
-        """Texts are text, media are dicts. Nothing said is nothing said on every wire."""
-        self.items += [{who: part} for part in parts if part]
+        """Texts are text, media are dicts. Nothing said is nothing said; an assistant's texts in a row are one, however they are cut."""
+        for part in filter(None, parts):
+            before = self.items[-1].get("assistant") if self.items else None
+            if who == "assistant" and isinstance(part, str) and isinstance(before, str):
+                self.items[-1] = {who: before + part}
+            else:
+                self.items.append({who: part})
 
     def call(self, identity, name: str, arguments) -> None:
         self._open.append(len(self._calls))
@@ -268,9 +273,13 @@ def _either(holder: dict, key: str):
 
 def _gemini_answer(answer: dict) -> tuple[bool, list]:
     response, inside = answer["response"], [_gemini_part(part) for part in answer.get("parts", [])]
-    if len(response) == 1 and isinstance(text := next(iter(response.values())), str):
-        return "error" in response, [text, *inside]
-    return False, [json.dumps(response), *inside]
+    match response:
+        case {"output": str(text)} | {"content": str(text)}:
+            return False, [text, *inside]
+        case {"error": str(text)}:
+            return True, [text, *inside]
+    # LiteLLM sends a result that is a JSON object as that object
+    return False, [json.dumps(response, ensure_ascii=False), *inside]
 
 
 def _gemini_part(part: dict):

@@ -16,7 +16,9 @@ from typing import Callable
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm
-from litellm.completion_extras.litellm_responses_transformation.transformation import LiteLLMResponsesTransformationHandler
+from litellm.completion_extras.litellm_responses_transformation.transformation import (
+    LiteLLMResponsesTransformationHandler,
+)
 from litellm.llms.anthropic.chat.transformation import AnthropicConfig
 from litellm.llms.anthropic.pass_through.adapters.transformation import LiteLLMAnthropicMessagesAdapter
 from litellm.llms.vertex_ai.gemini.transformation import transform_request_body
@@ -27,7 +29,16 @@ litellm.suppress_debug_info = True
 logging.getLogger("LiteLLM").setLevel(logging.ERROR)
 
 # what a translation is asked to carry beside the messages; how hard a model thinks is told in too many ways to compare
-CARRIED = ("tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens", "temperature", "top_p", "stop")
+CARRIED = (
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "max_tokens",
+    "max_completion_tokens",
+    "temperature",
+    "top_p",
+    "stop",
+)
 CLAUDE, GEMINI, GPT = "claude-sonnet-4-5", "gemini-3-pro-preview", "gpt-5.4"
 
 
