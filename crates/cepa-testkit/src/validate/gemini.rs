@@ -6,6 +6,7 @@
 //! are silent. A rule without a link of its own is the reference's.
 
 mod part;
+pub mod rules;
 mod tools;
 mod turns;
 
@@ -26,10 +27,10 @@ pub enum Model {
     From3,
 }
 
-const RULES: Rules = Rules { shape: "ge.shape", unknown_member: "ge.unknown_member" };
+const RULES: Rules = Rules { shape: rules::SHAPE, unknown_member: rules::UNKNOWN_MEMBER };
 
 const BODY: &[Member] = &[
-    need("contents", LIST),
+    need("contents", LIST).by(rules::CONTENTS),
     may("systemInstruction", OBJECT),
     may("tools", LIST),
     may("toolConfig", OBJECT),
@@ -53,12 +54,12 @@ const STOPS: Kind = Kind::new("a list of 1 to 5 texts that are not empty", |v| {
 });
 
 const GENERATION: &[Member] = &[
-    may("maxOutputTokens", COUNT),
-    may("temperature", TEMPERATURE),
-    may("topP", SHARE),
-    may("topK", COUNT),
+    may("maxOutputTokens", COUNT).by(rules::RANGES),
+    may("temperature", TEMPERATURE).by(rules::RANGES),
+    may("topP", SHARE).by(rules::RANGES),
+    may("topK", COUNT).by(rules::RANGES),
     may("candidateCount", COUNT),
-    may("stopSequences", STOPS),
+    may("stopSequences", STOPS).by(rules::STOPS),
     may("seed", Kind::new("an integer", |v| v.is_i64())),
     may("presencePenalty", Kind::new("a number", Value::is_number)),
     may("frequencyPenalty", Kind::new("a number", Value::is_number)),
@@ -79,7 +80,7 @@ const THINKING: &[Member] = &[
     may("thinkingBudget", Kind::new("an integer from -1 on", |v| v.as_i64().is_some_and(|n| n >= -1))),
     may("thinkingLevel", FULL_TEXT),
 ];
-const CONTENT: &[Member] = &[may("role", TEXT), need("parts", LIST)];
+const CONTENT: &[Member] = &[may("role", TEXT), need("parts", LIST).by(rules::CONTENTS)];
 
 /// What is wrong with a request to a model from Gemini 3 on.
 ///
@@ -120,14 +121,14 @@ fn generation(report: &mut Report, body: &Map<String, Value>, model: Model) {
     let Some(thinking) = config.get("thinkingConfig") else { return };
     let at = format!("{AT}.thinkingConfig");
     let Some(thinking) = RULES.check(report, thinking, &at, THINKING, &[]) else { return };
-    // "You cannot use both thinking_level and the legacy thinking_budget parameter in the same request",
-    // <https://ai.google.dev/gemini-api/docs/gemini-3>; older models know no level.
+    // "You cannot use both thinking_level and the legacy thinking_budget parameter in the same request"; older models know no
+    // level.
     if let Some(level) = thinking.get("thinkingLevel") {
         if thinking.contains_key("thinkingBudget") {
-            report.add("ge.thinking", &at, "a level and a budget");
+            report.add(rules::LEVEL_OR_BUDGET, &at, "a level and a budget");
         }
         if model == Model::Before3 {
-            report.add("ge.thinking", &at, format!("the level {level} for a model that has none"));
+            report.add(rules::LEVELS, &at, format!("the level {level} for a model that has none"));
         }
     }
 }
@@ -140,9 +141,9 @@ fn system(report: &mut Report, body: &Map<String, Value>) {
     for (place, one) in list(system, "parts").iter().enumerate() {
         let at = format!("{AT}.parts[{place}]");
         match one.get("text").and_then(Value::as_str) {
-            Some(text) if text.trim().is_empty() => report.add("ge.no_empty_part", at, "the text is blank"),
+            Some(text) if text.trim().is_empty() => report.add(rules::EMPTY_TEXT, at, "the text is blank"),
             Some(_) => {}
-            None => report.add("ge.system_text", at, "is no text"),
+            None => report.add(rules::SYSTEM_TEXT, at, "is no text"),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Judge of neutral messages in the form in which they are stored and reported.
 
+pub mod rules;
+
 use serde_json::Value;
 
 use super::{
@@ -14,7 +16,7 @@ pub fn validate(messages: &[Value]) -> Vec<Violation> {
     paired(&mut report, messages);
     let first = messages.iter().find(|message| text_of(message, "role") != "system");
     if let Some(first) = first.filter(|first| text_of(first, "role") != "user") {
-        report.add("hist.starts_user", "messages", format!("the first message is {}", text_of(first, "role")));
+        report.add(rules::STARTS_USER, "messages", format!("the first message is {}", text_of(first, "role")));
     }
     report.0
 }
@@ -29,9 +31,9 @@ fn paired(report: &mut Report, messages: &[Value]) {
             match open.first() {
                 Some(next) if *next == id => drop(open.remove(0)),
                 Some(next) if behind_calls => {
-                    report.add("hist.paired", at, format!("`{next}` is due, `{id}` is there"))
+                    report.add(rules::ANSWERED, at, format!("`{next}` is due, `{id}` is there"))
                 }
-                _ => report.add("hist.paired", at, format!("the result `{id}` answers no call")),
+                _ => report.add(rules::ANSWERS, at, format!("the result `{id}` answers no call")),
             }
             continue;
         }
@@ -45,7 +47,7 @@ fn paired(report: &mut Report, messages: &[Value]) {
 
 fn unanswered(report: &mut Report, open: &[&str], at: &str) {
     if !open.is_empty() {
-        report.add("hist.paired", at, format!("the calls {open:?} are not answered before it"));
+        report.add(rules::ANSWERED, at, format!("the calls {open:?} are not answered before it"));
     }
 }
 

@@ -1,8 +1,11 @@
-//! Each rule refuses what it is for, and a full request of every kind passes.
+//! Each rule refuses what it is for and nothing else, and a full request of every kind passes.
 
 use serde_json::{Value, json};
 
-use super::*;
+use super::{
+    super::trial::{Trials, insert, remove},
+    *,
+};
 
 fn good() -> Value {
     json!({
@@ -49,87 +52,103 @@ fn good() -> Value {
     })
 }
 
-fn rules(body: &Value) -> Vec<&'static str> {
-    let mut rules: Vec<_> = validate(body).iter().map(|violation| violation.rule).collect();
-    rules.dedup();
-    rules
-}
-
 #[test]
 fn a_full_request_passes() {
     assert_eq!(validate(&good()), []);
     assert_eq!(validate(&json!({"model": "m", "input": "hi"})), []);
 }
 
-/// Spoils a good body at a place.
-fn spoilt(at: &str, value: Value) -> Value {
-    let mut body = good();
-    let (parent, name) = at.rsplit_once('/').expect("a path");
-    match body.pointer_mut(parent).expect("the place is there") {
-        Value::Object(object) if value.is_null() => drop(object.remove(name).expect("the member is there")),
-        Value::Object(object) => drop(object.insert(name.to_owned(), value)),
-        Value::Array(items) if value.is_null() => drop(items.remove(name.parse().expect("a number"))),
-        Value::Array(items) => items.insert(name.parse().expect("a number"), value),
-        other => panic!("{other} has no members"),
-    }
-    body
+fn settings(trials: &mut Trials) {
+    trials.refuse("OR-01", |b| remove(b, "/model"));
+    trials.refuse("OR-01", |b| b["input"][0]["content"][0]["text"] = json!(" "));
+    trials.refuse("OR-01", |b| remove(b, "/input/0/content/1/detail"));
+    trials.refuse("OR-01", |b| b["input"][5]["status"] = json!("ok"));
+    trials.refuse("OR-02", |b| b["stop"] = json!(["x"]));
+    trials.refuse("OR-02", |b| b["messages"] = json!([]));
+    trials.beside("OR-03", |b| b["input"] = json!("hi"), |b| b["input"] = json!(" "));
+    trials.refuse("OR-03", |b| b["input"] = json!([]));
+    trials.refuse("OR-04", |b| b["max_output_tokens"] = json!(15));
+    trials.refuse("OR-05", |b| b["temperature"] = json!(2.5));
+    trials.refuse("OR-05", |b| b["top_p"] = json!(-1));
+    trials.refuse("OR-06", |b| b["reasoning"]["effort"] = json!("a lot"));
+    trials.refuse("OR-06", |b| b["reasoning"]["summary"] = json!("long"));
+    trials.refuse("OR-07", |b| b["include"] = json!(["everything"]));
+    trials.refuse("OR-08", |b| b["stream"] = json!(false));
+    trials.refuse("OR-09", |b| b["background"] = json!(true));
+    trials.beside("OR-10", |b| b["previous_response_id"] = json!("resp_1"), |b| b["conversation"] = json!("conv_1"));
+}
+
+fn items(trials: &mut Trials) {
+    trials.refuse("OR-11", |b| b["input"][7] = json!({"type": "item", "id": "x"}));
+    trials.refuse("OR-12", |b| b["input"][10]["role"] = json!("tool"));
+    trials.refuse("OR-13", |b| b["input"][8]["content"] = json!(""));
+    trials.refuse("OR-13", |b| b["input"][0]["content"] = json!([]));
+    trials.beside("OR-14", |b| remove(b, "/input/1"), |b| remove(b, "/input/1/id"));
+    trials.refuse("OR-14", |b| remove(b, "/input/2/status"));
+    trials.refuse("OR-14", |b| remove(b, "/input/2/content/0/annotations"));
+    trials.refuse("OR-15", |b| b["input"][0]["content"][0]["type"] = json!("output_text"));
+    trials.refuse("OR-15", |b| b["input"][2]["content"][0]["type"] = json!("input_text"));
+    trials.refuse("OR-16", |b| remove(b, "/input/0/content/1/image_url"));
+    trials.refuse("OR-16", |b| b["input"][0]["content"][1]["file_id"] = json!("file-1"));
+    trials.refuse("OR-17", |b| b["input"][0]["content"][1]["image_url"] = json!({"url": "https://x"}));
+    trials.refuse("OR-18", |b| remove(b, "/input/0/content/3/file_url"));
+    trials.refuse("OR-18", |b| b["input"][0]["content"][3]["file_id"] = json!("file-1"));
+    trials.refuse("OR-19", |b| remove(b, "/input/0/content/2/filename"));
+    trials.refuse("OR-20", |b| b["input"][0]["content"][2]["file_data"] = json!("JVBERg=="));
+    trials.beside("OR-21", |b| first_call(b, &"c".repeat(64)), |b| first_call(b, &"c".repeat(65)));
+    trials.refuse("OR-21", |b| first_call(b, "c|1"));
+    trials.refuse("OR-22", |b| b["input"][3]["name"] = json!("get weather"));
+    trials.refuse("OR-22", |b| b["tools"][1]["name"] = json!("x".repeat(65)));
+    trials.refuse("OR-23", |b| b["input"][3]["arguments"] = json!({}));
+    trials.refuse("OR-23", |b| b["input"][3]["arguments"] = json!("[1]"));
+    trials.refuse("OR-24", |b| remove(b, "/input/5"));
+    trials.refuse("OR-24", |b| b["input"].as_array_mut().unwrap().truncate(5));
+    trials.refuse("OR-25", |b| {
+        insert(b, "/input/7", json!({"type": "function_call_output", "call_id": "c1", "output": ""}))
+    });
+    trials.refuse("OR-26", |b| {
+        let again: Vec<Value> = [4, 5].map(|at| b["input"][at].clone()).to_vec();
+        b["input"].as_array_mut().unwrap().extend(again);
+    });
+    trials.refuse("OR-27", |b| b["input"][2]["id"] = json!("rs_1"));
+    trials.refuse("OR-28", |b| remove(b, "/input/1/summary"));
+    trials.refuse("OR-29", |b| remove(b, "/input/1/encrypted_content"));
+    trials.beside(
+        "OR-29",
+        |b| b["input"][1]["content"] = json!([{"type": "reasoning_text", "text": "hm"}]),
+        |b| {
+            remove(b, "/input/1/content");
+            b["input"][1]["encrypted_content"] = json!(null);
+        },
+    );
+    trials.refuse("OR-30", |b| {
+        insert(b, "/input/8", json!({"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "x"}));
+    });
+}
+
+fn tools(trials: &mut Trials) {
+    trials.refuse("OR-31", |b| insert(b, "/tools/-", json!({"type": "function", "function": {"name": "x"}})));
+    trials.refuse("OR-32", |b| remove(b, "/tools/0/strict"));
+    trials.refuse("OR-33", |b| b["tools"][0]["parameters"] = json!({}));
+    trials.refuse("OR-34", |b| b["tools"][1]["parameters"]["properties"]["a"]["items"]["default"] = json!("x"));
+    trials.refuse("OR-35", |b| remove(b, "/tools/1/parameters/additionalProperties"));
+    trials.refuse("OR-36", |b| b["tools"][1]["parameters"]["required"] = json!([]));
+    trials.refuse("OR-37", |b| b["tools"][1]["name"] = json!("weather"));
+    trials.refuse("OR-38", |b| remove(b, "/tools"));
+    trials.refuse("OR-39", |b| b["tool_choice"]["name"] = json!("other"));
+    trials.refuse("OR-39", |b| b["tool_choice"] = json!("any"));
 }
 
 #[test]
 fn every_rule_refuses_what_it_is_for() {
-    let none = Value::Null;
-    let call = json!({"type": "function_call", "call_id": "c1", "name": "weather", "arguments": "{}"});
-    let bare = json!({"type": "reasoning", "id": "rs_2", "summary": [{"type": "summary_text", "text": "x"}]});
-    let encrypted = json!({"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "x"});
-    let chat_tool = json!({"type": "function", "function": {"name": "x", "parameters": {}}});
-    for (at, value, rule) in [
-        ("/model", none.clone(), "or.shape"),
-        ("/input", json!([]), "or.shape"),
-        ("/input", json!(" "), "or.shape"),
-        ("/max_output_tokens", json!(15), "or.shape"),
-        ("/include", json!(["everything"]), "or.shape"),
-        ("/reasoning/effort", json!("a lot"), "or.shape"),
-        ("/stop", json!(["x"]), "or.unknown_member"),
-        ("/messages", json!([]), "or.unknown_member"),
-        ("/stream", json!(false), "or.stream_options"),
-        ("/background", json!(true), "or.background"),
-        ("/input/0/content/0/text", json!(" "), "or.shape"),
-        ("/input/0/content/0/type", json!("output_text"), "or.part_type"),
-        ("/input/0/content/1/detail", none.clone(), "or.shape"),
-        ("/input/0/content/1/image_url", json!({"url": "https://x"}), "or.shape"),
-        ("/input/0/content/1/image_url", none.clone(), "or.image"),
-        ("/input/0/content/2/filename", none.clone(), "or.file"),
-        ("/input/0/content/2/file_data", json!("JVBERg=="), "or.shape"),
-        ("/input/0/role", json!("tool"), "or.shape"),
-        ("/input/1/summary", none.clone(), "or.shape"),
-        ("/input/1", bare, "or.reasoning_stateless"),
-        ("/input/8", encrypted, "or.reasoning_followed"),
-        ("/input/2/id", none.clone(), "or.shape"),
-        ("/input/2/id", json!("rs_1"), "or.item_ids_unique"),
-        ("/input/2/content/0/annotations", none.clone(), "or.shape"),
-        ("/input/2/content/0/type", json!("input_text"), "or.part_type"),
-        ("/input/3/call_id", json!("c|1"), "or.shape"),
-        ("/input/3/name", json!("get weather"), "or.names"),
-        ("/input/3/arguments", json!({}), "or.args_json_object"),
-        ("/input/3/arguments", json!("[1]"), "or.args_json_object"),
-        ("/input/3", call, "or.call_ids_unique"),
-        ("/input/3", none.clone(), "or.pairing"),
-        ("/input/5", none.clone(), "or.pairing"),
-        ("/input/4", json!({"role": "user", "content": "wait"}), "or.pairing"),
-        ("/input/5/status", json!("ok"), "or.shape"),
-        ("/input/8/content", json!(""), "or.shape"),
-        ("/input/0", json!({"type": "item", "id": "x"}), "or.item_type"),
-        ("/tools/0", chat_tool, "or.shape"),
-        ("/tools/0/strict", none.clone(), "or.shape"),
-        ("/tools/0/strict", json!(true), "or.strict"),
-        ("/tools/1/parameters/properties/a/items/default", json!("x"), "or.strict"),
-        ("/tools/0/parameters", json!({}), "or.tool_schema_object"),
-        ("/tools/1/name", json!("weather"), "or.tool_names_unique"),
-        ("/tools", none.clone(), "or.tool_choice"),
-        ("/tool_choice/name", json!("other"), "or.tool_choice"),
-        ("/tool_choice", json!("any"), "or.tool_choice"),
-    ] {
-        let found = rules(&spoilt(at, value.clone()));
-        assert!(found.contains(&rule), "{at} = {value}: {found:?}");
-    }
+    let mut trials = Trials::new(good(), validate);
+    settings(&mut trials);
+    items(&mut trials);
+    tools(&mut trials);
+    trials.complete(rules::ALL);
+}
+
+fn first_call(body: &mut Value, id: &str) {
+    body["input"][3]["call_id"] = json!(id);
+    body["input"][6]["call_id"] = json!(id);
 }

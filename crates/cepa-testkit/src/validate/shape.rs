@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Report;
+use super::{Report, Rule};
 
 /// What may stand in a member.
 #[derive(Clone, Copy)]
@@ -34,23 +34,31 @@ pub(super) struct Member {
     name: &'static str,
     kind: Kind,
     required: bool,
+    rule: Option<&'static Rule>,
+}
+
+impl Member {
+    /// Wrong here is not only the shape: a rule of its own speaks of this member.
+    pub(super) const fn by(self, rule: &'static Rule) -> Self {
+        Self { rule: Some(rule), ..self }
+    }
 }
 
 /// A member that must be there.
 pub(super) const fn need(name: &'static str, kind: Kind) -> Member {
-    Member { name, kind, required: true }
+    Member { name, kind, required: true, rule: None }
 }
 
 /// A member that may be there.
 pub(super) const fn may(name: &'static str, kind: Kind) -> Member {
-    Member { name, kind, required: false }
+    Member { name, kind, required: false, rule: None }
 }
 
-/// Under which names a dialect reports what is wrong with a shape.
+/// Under which rules a dialect reports what is wrong with a shape.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
-    pub(super) shape: &'static str,
-    pub(super) unknown_member: &'static str,
+    pub(super) shape: &'static Rule,
+    pub(super) unknown_member: &'static Rule,
 }
 
 impl Rules {
@@ -68,11 +76,12 @@ impl Rules {
             report.add(self.shape, at, format!("{} is not an object", brief(value)));
             return None;
         };
-        for Member { name, kind, required } in table {
+        for Member { name, kind, required, rule } in table {
+            let rule = rule.unwrap_or(self.shape);
             match object.get(*name) {
-                None if *required => report.add(self.shape, at, format!("`{name}` is missing: {}", kind.what)),
+                None if *required => report.add(rule, at, format!("`{name}` is missing: {}", kind.what)),
                 Some(value) if !(kind.fits)(value) => {
-                    report.add(self.shape, format!("{at}.{name}"), format!("{} is not {}", brief(value), kind.what));
+                    report.add(rule, format!("{at}.{name}"), format!("{} is not {}", brief(value), kind.what));
                 }
                 None | Some(_) => {}
             }

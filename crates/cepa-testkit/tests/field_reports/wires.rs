@@ -9,13 +9,8 @@ use cepa_core::{
 use cepa_providers::{
     catalog::Endpoint as Catalog,
     wire::{
-        Dialect,
-        anthropic::AnthropicMessages,
-        gemini::GenerateContent,
-        ids::IdRule,
-        openai_chat::{OpenAiChat, ReplayReasoning, Roles, SystemPlace},
-        openai_responses::Responses,
-        reply::ReplyDecoder,
+        Dialect, anthropic::AnthropicMessages, gemini::GenerateContent, openai_chat::OpenAiChat,
+        openai_responses::Responses, reply::ReplyDecoder,
     },
 };
 use cepa_testkit::validate::{
@@ -81,22 +76,11 @@ impl Wire {
             _ => {
                 let quirks = (Catalog::named(name).unwrap().quirks)();
                 let endpoint = Endpoint {
-                    assistant_members: match quirks.replay_reasoning {
-                        ReplayReasoning::As(_) => &["reasoning_content"],
-                        ReplayReasoning::Never => &[],
-                    },
                     call_members: if name == "gemini-openai" { &["extra_content"] } else { &[] },
-                    system_anywhere: quirks.system == SystemPlace::Anywhere,
-                    roles_in_turn: quirks.roles == Roles::InTurn,
-                    ..Endpoint::default()
+                    ..Endpoint::of(&quirks)
                 };
-                // Servers that make long ids get them back as they are.
-                let is_long_taken = quirks.call_ids == IdRule::VISIBLE;
-                Self::of(name, OpenAiChat::new(origin(name), quirks), move |body| {
-                    let mut found = openai_chat::validate_for(body, endpoint);
-                    found.retain(|violation| !(is_long_taken && violation.rule == "oa.id_length"));
-                    found
-                })
+                let judge = move |body: &Value| openai_chat::validate_for(body, endpoint);
+                Self::of(name, OpenAiChat::new(origin(name), quirks), judge)
             }
         }
     }

@@ -12,6 +12,8 @@ fn wires() -> Vec<Wire> {
     vec![
         Wire::openai("gpt"),
         Wire::deepseek("reasoner"),
+        Wire::named("mistral", "large"),
+        Wire::named("ollama", "qwen"),
         Wire::anthropic("claude-a"),
         Wire::anthropic("claude-b"),
         Wire::gemini("gemini-3-a"),

@@ -51,6 +51,7 @@ fn any_window_shows_what_every_wire_takes() {
             for wire in [
                 Wire::openai("m"),
                 Wire::strict("m"),
+                Wire::named("mistral", "m"),
                 Wire::anthropic("m"),
                 Wire::gemini("gemini-3-m"),
                 Wire::responses("m"),

@@ -1,12 +1,15 @@
 //! The dialects under test, each with its judge.
 
 use cepa_core::{ChatRequest, ChatResponse, Error, Origin, RawJson};
-use cepa_providers::wire::{
-    Dialect,
-    anthropic::AnthropicMessages,
-    gemini::{GenerateContent, Generation},
-    openai_chat::{OpenAiChat, Quirks, ReplayReasoning, Roles, SystemPlace},
-    openai_responses::{self as responses, Responses},
+use cepa_providers::{
+    catalog,
+    wire::{
+        Dialect,
+        anthropic::AnthropicMessages,
+        gemini::{GenerateContent, Generation},
+        openai_chat::{OpenAiChat, Quirks, SystemPlace},
+        openai_responses::{self as responses, Responses},
+    },
 };
 use cepa_testkit::validate::{
     Violation, anthropic, gemini,
@@ -15,15 +18,6 @@ use cepa_testkit::validate::{
 };
 use serde::Deserialize;
 use serde_json::Value;
-
-/// As OpenAI says it: system messages may stand anywhere.
-const ANYWHERE: Endpoint = Endpoint {
-    body_members: &[],
-    assistant_members: &[],
-    call_members: &[],
-    system_anywhere: true,
-    roles_in_turn: false,
-};
 
 /// A dialect for one provider and model.
 pub(crate) enum Wire {
@@ -36,24 +30,28 @@ pub(crate) enum Wire {
 impl Wire {
     /// OpenAI itself.
     pub(crate) fn openai(model: &str) -> Self {
-        Self::OpenAi(Box::new(OpenAiChat::new(origin("openai", model), Quirks::default())), ANYWHERE)
+        Self::chat("openai", model, Quirks::default())
+    }
+
+    /// A server of the catalog that speaks chat completions.
+    pub(crate) fn named(provider: &str, model: &str) -> Self {
+        let endpoint = catalog::Endpoint::named(provider).expect("the catalog knows it");
+        Self::chat(provider, model, (endpoint.quirks)())
     }
 
     /// A server that wants reasoning back.
     pub(crate) fn deepseek(model: &str) -> Self {
-        let replay_reasoning = ReplayReasoning::As("reasoning_content".into());
-        let quirks = Quirks { replay_reasoning, ..Quirks::default() };
-        let endpoint = Endpoint { assistant_members: &["reasoning_content"], ..ANYWHERE };
-        Self::OpenAi(Box::new(OpenAiChat::new(origin("deepseek", model), quirks)), endpoint)
+        Self::named("deepseek", model)
     }
 
     /// A server whose chat template takes one system message at the start, and user and assistant in turn behind it.
     pub(crate) fn strict(model: &str) -> Self {
-        let quirks = Quirks { system: SystemPlace::Single, roles: Roles::InTurn, ..Quirks::default() };
-        Self::OpenAi(
-            Box::new(OpenAiChat::new(origin("strict", model), quirks)),
-            Endpoint { roles_in_turn: true, ..Endpoint::default() },
-        )
+        Self::named("llama.cpp", model)
+    }
+
+    fn chat(provider: &str, model: &str, quirks: Quirks) -> Self {
+        let endpoint = Endpoint::of(&quirks);
+        Self::OpenAi(Box::new(OpenAiChat::new(origin(provider, model), quirks)), endpoint)
     }
 
     /// Anthropic.

@@ -9,7 +9,7 @@ use super::{
             ANYTHING, BOOL, FULL_TEXT, Kind, Member, OBJECT, TEXT, is_base64, is_word, list, may, need, text, text_of,
         },
     },
-    CACHE, CONTENT, OPT_CITATIONS, RULES, Version,
+    CACHE, CONTENT, OPT_CITATIONS, RULES, Version, rules,
 };
 
 const MESSAGE: &[Member] = &[need("role", TEXT), need("content", CONTENT)];
@@ -17,13 +17,13 @@ const MESSAGE: &[Member] = &[need("role", TEXT), need("content", CONTENT)];
 const TEXT_BLOCK: &[Member] = &[
     need("type", TEXT),
     need("text", TEXT),
-    may("cache_control", CACHE),
+    may("cache_control", CACHE).by(rules::CACHE_MARK),
     may("citations", Kind::new("a list or null", |v| v.is_array() || v.is_null())),
 ];
 const MEDIA_BLOCK: &[Member] = &[
     need("type", TEXT),
     need("source", OBJECT),
-    may("cache_control", CACHE),
+    may("cache_control", CACHE).by(rules::CACHE_MARK),
     may("citations", OPT_CITATIONS),
     may("context", TEXT),
     may("title", TEXT),
@@ -32,16 +32,16 @@ const MEDIA_BLOCK: &[Member] = &[
 const TOOL_USE: &[Member] = &[
     need("type", TEXT),
     need("id", FULL_TEXT),
-    // "tool_use.name: String should have at most 200 characters"
     need(
         "name",
         Kind::new("a text of 1 to 200 characters", |v| {
             v.as_str().is_some_and(|t| (1..=200).contains(&t.chars().count()))
         }),
-    ),
+    )
+    .by(rules::USE_NAME),
     // Checked by the rule `an.input_object`.
     need("input", ANYTHING),
-    may("cache_control", CACHE),
+    may("cache_control", CACHE).by(rules::CACHE_MARK),
     may("caller", OBJECT),
     may("toolset_name", TEXT),
 ];
@@ -50,27 +50,28 @@ const TOOL_RESULT: &[Member] = &[
     need("tool_use_id", FULL_TEXT),
     may("content", CONTENT),
     may("is_error", BOOL),
-    may("cache_control", CACHE),
+    may("cache_control", CACHE).by(rules::CACHE_MARK),
     may("toolset_name", TEXT),
 ];
-// No cache_control: "thinking blocks cannot be explicitly marked with cache_control"
-// <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>
-const THINKING: &[Member] = &[need("type", TEXT), need("thinking", TEXT), need("signature", FULL_TEXT)];
-const REDACTED: &[Member] = &[need("type", TEXT), need("data", FULL_TEXT)];
+/// "Thinking blocks cannot be explicitly marked with cache_control."
+const NO_CACHE: Member = may("cache_control", Kind::new("for thinking", |_| false)).by(rules::CACHE_THINKING);
+const THINKING: &[Member] =
+    &[need("type", TEXT), need("thinking", TEXT), need("signature", FULL_TEXT).by(rules::SIGNED), NO_CACHE];
+const REDACTED: &[Member] = &[need("type", TEXT), need("data", FULL_TEXT).by(rules::SIGNED), NO_CACHE];
 
 /// A message: its role, its content, and which blocks its role may send.
 pub(super) fn message(report: &mut Report, message: &Value, at: &str, version: Version) {
     let role = text_of(message, "role");
     let Some(object) = RULES.check(report, message, at, MESSAGE, &[]) else { return };
     if !matches!(role, "user" | "assistant") {
-        return report.add("an.no_system_role", at, format!("the role `{role}`"));
+        return report.add(rules::ROLE, at, format!("the role `{role}`"));
     }
     match object.get("content") {
         // "messages.0: user messages must have non-empty content"
         Some(Value::String(text)) if text.trim().is_empty() => {
-            report.add("an.no_empty_text", at, "the content is blank")
+            report.add(rules::MESSAGE_EMPTY, at, "the content is blank")
         }
-        Some(Value::Array(blocks)) if blocks.is_empty() => report.add("an.no_empty_text", at, "the content is []"),
+        Some(Value::Array(blocks)) if blocks.is_empty() => report.add(rules::MESSAGE_EMPTY, at, "the content is []"),
         Some(_) | None => {}
     }
     for (index, block) in list(object, "content").iter().enumerate() {
@@ -85,7 +86,7 @@ pub(super) fn message(report: &mut Report, message: &Value, at: &str, version: V
             _ => role == "assistant",
         };
         if !belongs {
-            report.add("an.block_role", &at, format!("a block `{kind}` in a message of role {role}"));
+            report.add(rules::BLOCK_ROLE, &at, format!("a block `{kind}` in a message of role {role}"));
         }
         check(report, block, &at);
     }
@@ -98,7 +99,7 @@ pub(super) fn check(report: &mut Report, block: &Value, at: &str) -> Option<()> 
             let block = RULES.check(report, block, at, TEXT_BLOCK, &[])?;
             // "text content blocks must contain non-whitespace text", "text content blocks must be non-empty"
             if text(block, "text").trim().is_empty() {
-                report.add("an.no_empty_text", at, "the text is blank");
+                report.add(rules::TEXT_EMPTY, at, "the text is blank");
             }
         }
         kind @ ("image" | "document") => {
@@ -109,7 +110,7 @@ pub(super) fn check(report: &mut Report, block: &Value, at: &str) -> Option<()> 
             let block = RULES.check(report, block, at, TOOL_USE, &[])?;
             id(report, text(block, "id"), &format!("{at}.id"));
             if !block.get("input").is_some_and(Value::is_object) {
-                report.add("an.input_object", format!("{at}.input"), "is not an object");
+                report.add(rules::INPUT_OBJECT, format!("{at}.input"), "is not an object");
             }
         }
         "tool_result" => {
@@ -121,7 +122,7 @@ pub(super) fn check(report: &mut Report, block: &Value, at: &str) -> Option<()> 
                 match text_of(inner, "type") {
                     "text" | "image" | "document" => drop(check(report, inner, &at)),
                     "search_result" | "tool_reference" => {}
-                    kind => report.add("an.block_role", at, format!("a block `{kind}` in a tool result")),
+                    kind => report.add(rules::RESULT_BLOCKS, at, format!("a block `{kind}` in a tool result")),
                 }
             }
             // "messages.2.content.0.tool_result: content cannot be empty if `is_error` is true"
@@ -131,7 +132,7 @@ pub(super) fn check(report: &mut Report, block: &Value, at: &str) -> Option<()> 
                 _ => true,
             };
             if empty && block.get("is_error") == Some(&Value::Bool(true)) {
-                report.add("an.no_empty_text", at, "an error without content");
+                report.add(rules::ERROR_EMPTY, at, "an error without content");
             }
         }
         "thinking" => drop(RULES.check(report, block, at, THINKING, &[])?),
@@ -142,7 +143,7 @@ pub(super) fn check(report: &mut Report, block: &Value, at: &str) -> Option<()> 
         }
         "search_result" | "container_upload" | "compaction" | "mcp_tool_use" => {}
         // (A provider gets its own new kinds of blocks back: whoever knows that they are its own leaves this rule out.)
-        kind => report.add("an.block_type", at, format!("a block of the unknown type `{kind}`")),
+        kind => report.add(rules::BLOCK_TYPE, at, format!("a block of the unknown type `{kind}`")),
     }
     Some(())
 }
@@ -150,12 +151,10 @@ pub(super) fn check(report: &mut Report, block: &Value, at: &str) -> Option<()> 
 /// "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"
 fn id(report: &mut Report, id: &str, at: &str) {
     if !is_word(id, usize::MAX) {
-        report.add("an.ids_charset", at, format!("`{id}`"));
+        report.add(rules::IDS_CHARSET, at, format!("`{id}`"));
     }
 }
 
-/// <https://platform.claude.com/docs/en/build-with-claude/vision>,
-/// <https://platform.claude.com/docs/en/build-with-claude/pdf-support>
 fn source(report: &mut Report, source: &Value, block: &str, at: &str) {
     let media_type = text_of(source, "media_type");
     let data = text_of(source, "data");
@@ -171,6 +170,6 @@ fn source(report: &mut Report, source: &Value, block: &str, at: &str) {
         _ => Some("a source of unknown type"),
     };
     if let Some(problem) = problem {
-        report.add("an.source", at, problem);
+        report.add(if block == "image" { rules::IMAGE } else { rules::DOCUMENT }, at, problem);
     }
 }

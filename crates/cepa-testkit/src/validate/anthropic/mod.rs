@@ -6,6 +6,7 @@
 //! answers where they are silent. A rule without a link of its own is the reference's.
 
 mod block;
+pub mod rules;
 mod turns;
 
 use serde_json::{Map, Value};
@@ -28,7 +29,7 @@ pub enum Version {
     V2026_10_21,
 }
 
-const RULES: Rules = Rules { shape: "an.shape", unknown_member: "an.unknown_member" };
+const RULES: Rules = Rules { shape: rules::SHAPE, unknown_member: rules::UNKNOWN_MEMBER };
 
 const SHARE: Kind = Kind::new("a number from 0 to 1", |v| v.as_f64().is_some_and(|n| (0.0..=1.0).contains(&n)));
 const CACHE: Kind = Kind::new("an ephemeral breakpoint", |v| {
@@ -37,7 +38,6 @@ const CACHE: Kind = Kind::new("an ephemeral breakpoint", |v| {
 });
 /// A text or a list, both not empty.
 const CONTENT: Kind = Kind::new("a text or blocks", |v| v.is_string() || v.is_array());
-/// "stop_sequences: each stop sequence must contain non-whitespace"
 const STOP: Kind = Kind::new("a list of texts that are not blank", |v| {
     v.as_array().is_some_and(|all| all.iter().all(|one| one.as_str().is_some_and(|text| !text.trim().is_empty())))
 });
@@ -51,16 +51,17 @@ const BODY: &[Member] = &[
     may("tools", LIST),
     may("tool_choice", OBJECT),
     may("thinking", OBJECT),
+    // Its effort is looked at below.
     may("output_config", OBJECT),
-    may("stop_sequences", STOP),
+    may("stop_sequences", STOP).by(rules::STOP),
     may("stream", BOOL),
-    may("temperature", SHARE),
-    may("top_p", SHARE),
+    may("temperature", SHARE).by(rules::RANGES),
+    may("top_p", SHARE).by(rules::RANGES),
     may("top_k", POSITIVE),
     may("metadata", OBJECT),
     may("service_tier", TEXT),
     may("container", TEXT),
-    may("cache_control", CACHE),
+    may("cache_control", CACHE).by(rules::CACHE_MARK),
     may("inference_geo", TEXT),
     may("speed", TEXT),
     may("diagnostics", OBJECT),
@@ -72,7 +73,7 @@ const TOOL: &[Member] = &[
     need("input_schema", OBJECT),
     may("description", TEXT),
     may("type", Kind::new("custom", |v| v == "custom")),
-    may("cache_control", CACHE),
+    may("cache_control", CACHE).by(rules::CACHE_MARK),
     may("strict", BOOL),
     may("input_examples", LIST),
     may("allowed_callers", LIST),
@@ -107,10 +108,9 @@ pub fn validate_for(body: &Value, version: Version) -> Vec<Violation> {
         turns::check(&mut report, messages);
     }
     // "A maximum of 4 blocks with cache_control may be provided."
-    // <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>
     let breakpoints = count_members(body, "cache_control");
     if breakpoints > 4 {
-        report.add("an.cache_max4", "body", format!("{breakpoints} cache_control members of at most 4"));
+        report.add(rules::CACHE_FOUR, "body", format!("{breakpoints} cache_control members of at most 4"));
     }
     report.0
 }
@@ -128,28 +128,33 @@ fn count_members(value: &Value, name: &str) -> usize {
 
 fn settings(report: &mut Report, body: &Map<String, Value>, version: Version) {
     if body.get("max_tokens").and_then(Value::as_u64).is_none_or(|n| n == 0) {
-        report.add("an.max_tokens", "body.max_tokens", "is not a positive integer");
+        report.add(rules::MAX_TOKENS, "body.max_tokens", "is not a positive integer");
     }
     if version == Version::V2026_10_21 {
         for name in ["temperature", "top_p", "top_k"].into_iter().filter(|name| body.contains_key(*name)) {
-            report.add("an.sampling", format!("body.{name}"), "this API version has no sampling parameters");
+            report.add(rules::SAMPLING, format!("body.{name}"), "this API version has no sampling parameters");
         }
+    }
+    let effort = body.get("output_config").and_then(|config| config.get("effort"));
+    let is_known = |effort: &Value| matches!(effort.as_str(), Some("low" | "medium" | "high" | "xhigh" | "max"));
+    if let Some(effort) = effort.filter(|effort| !is_known(effort)) {
+        report.add(rules::EFFORT, "body.output_config.effort", format!("{effort} is no effort"));
     }
 }
 
 fn system(report: &mut Report, body: &Map<String, Value>) {
     match body.get("system") {
         Some(Value::String(text)) if text.trim().is_empty() => {
-            report.add("an.no_empty_text", "body.system", "is blank");
+            report.add(rules::TEXT_EMPTY, "body.system", "is blank");
         }
-        Some(Value::Array(blocks)) if blocks.is_empty() => report.add("an.no_empty_text", "body.system", "is []"),
+        Some(Value::Array(blocks)) if blocks.is_empty() => report.add(rules::TEXT_EMPTY, "body.system", "is []"),
         Some(Value::Array(blocks)) => {
             for (index, one) in blocks.iter().enumerate() {
                 let at = format!("body.system[{index}]");
                 if text_of(one, "type") == "text" {
                     block::check(report, one, &at);
                 } else {
-                    report.add("an.shape", at, "is not a text block");
+                    report.add(rules::SHAPE, at, "is not a text block");
                 }
             }
         }
@@ -168,22 +173,26 @@ fn tools(report: &mut Report, body: &Map<String, Value>) {
             continue;
         }
         RULES.check(report, tool, &at, TOOL, &[]);
-        // "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'" (<https://github.com/home-assistant/core/issues/147760>)
+        // "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"
         if !is_word(name, 128) {
-            report.add("an.names", format!("{at}.name"), format!("`{name}` is not a name of 1 to 128 word characters"));
+            report.add(
+                rules::TOOL_NAMES,
+                format!("{at}.name"),
+                format!("`{name}` is not a name of 1 to 128 word characters"),
+            );
         }
         let schema = tool.get("input_schema").unwrap_or(&Value::Null);
         if text_of(schema, "type") != "object" {
-            report.add("an.tool_schema_object", format!("{at}.input_schema"), "is not a schema of type object");
+            report.add(rules::TOOL_SCHEMA, format!("{at}.input_schema"), "is not a schema of type object");
         }
         // "tools.0.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level"
         if let Some(word) = ["oneOf", "allOf", "anyOf"].into_iter().find(|word| schema.get(*word).is_some()) {
-            report.add("an.tool_schema_object", format!("{at}.input_schema"), format!("has `{word}` at the top level"));
+            report.add(rules::TOOL_SCHEMA_TOP, format!("{at}.input_schema"), format!("has `{word}` at the top level"));
         }
     }
-    // "tools: Tool names must be unique." (<https://github.com/anthropics/claude-code/issues/10687>)
+    // "tools: Tool names must be unique."
     if let Some(name) = first_repeated(&names) {
-        report.add("an.tool_names_unique", "body.tools", format!("two tools are named `{name}`"));
+        report.add(rules::TOOL_NAMES_UNIQUE, "body.tools", format!("two tools are named `{name}`"));
     }
     if let Some(choice) = body.get("tool_choice") {
         tool_choice(report, choice, &names);
@@ -191,48 +200,52 @@ fn tools(report: &mut Report, body: &Map<String, Value>) {
 }
 
 fn tool_choice(report: &mut Report, choice: &Value, names: &[&str]) {
-    let mut add = |what: String| report.add("an.tool_choice", "body.tool_choice", what);
+    const AT: &str = "body.tool_choice";
     match text_of(choice, "type") {
         // "tool_choice may only be specified while providing tools"
-        _ if names.is_empty() => add("stands without tools".to_owned()),
+        _ if names.is_empty() => report.add(rules::WITHOUT_TOOLS, AT, "stands without tools"),
         "auto" | "any" | "none" => {}
         "tool" if names.contains(&text_of(choice, "name")) => {}
-        "tool" => add(format!("names `{}`, which is no tool of the request", text_of(choice, "name"))),
-        kind => add(format!("`{kind}` is no choice")),
+        "tool" => {
+            let what = format!("names `{}`, which is no tool of the request", text_of(choice, "name"));
+            report.add(rules::TOOL_CHOICE, AT, what);
+        }
+        kind => report.add(rules::TOOL_CHOICE, AT, format!("`{kind}` is no choice")),
     }
     if choice
         .get("disable_parallel_tool_use")
         .is_some_and(|value| !value.is_boolean() || text_of(choice, "type") == "none")
     {
-        add("disable_parallel_tool_use is misplaced".to_owned());
+        report.add(rules::ONE_AT_A_TIME, AT, "disable_parallel_tool_use is misplaced");
     }
 }
 
-/// <https://platform.claude.com/docs/en/build-with-claude/extended-thinking>
 fn thinking(report: &mut Report, body: &Map<String, Value>) {
     let Some(thinking) = body.get("thinking").and_then(Value::as_object) else { return };
-    let mut add = |at: &str, what: &str| report.add("an.thinking", at, what);
     let budget = thinking.get("budget_tokens");
     match text(thinking, "type") {
         "enabled" => {}
         "adaptive" | "disabled" | "between_tools" if budget.is_none() => return,
-        _ => return add("body.thinking", "has a type that is not known, or a budget that does not belong to its type"),
+        _ => {
+            let what = "has a type that is not known, or a budget that does not belong to its type";
+            return report.add(rules::THINKING_TYPE, "body.thinking", what);
+        }
     }
     // "Must be ≥1024 and less than `max_tokens`."
     let most = body.get("max_tokens").and_then(Value::as_u64).unwrap_or_default();
     if !budget.and_then(Value::as_u64).is_some_and(|budget| budget >= 1024 && budget < most) {
-        add("body.thinking.budget_tokens", "is below 1024 or not below max_tokens");
+        report.add(rules::BUDGET, "body.thinking.budget_tokens", "is below 1024 or not below max_tokens");
     }
     // "Thinking isn't compatible with temperature or top_k modifications", "top_p between 1 and 0.95"
     if body.get("temperature").and_then(Value::as_f64).is_some_and(|n| (n - 1.0).abs() > f64::EPSILON) {
-        add("body.temperature", "is not 1 although the model thinks");
+        report.add(rules::THINKING_SAMPLING, "body.temperature", "is not 1 although the model thinks");
     }
     if body.contains_key("top_k") || body.get("top_p").and_then(Value::as_f64).is_some_and(|n| n < 0.95) {
-        add("body", "top_k, or top_p below 0.95, although the model thinks");
+        report.add(rules::THINKING_SAMPLING, "body", "top_k, or top_p below 0.95, although the model thinks");
     }
     // "Thinking may not be enabled when tool_choice forces tool use."
     if body.get("tool_choice").is_some_and(|choice| matches!(text_of(choice, "type"), "any" | "tool")) {
-        add("body.tool_choice", "forces a tool although the model thinks");
+        report.add(rules::THINKING_FORCED, "body.tool_choice", "forces a tool although the model thinks");
     }
     turns::starts_with_thinking(report, list(body, "messages"));
 }

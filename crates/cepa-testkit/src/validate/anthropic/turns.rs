@@ -7,7 +7,7 @@ use super::{
         Report,
         shape::{first_repeated, text_of},
     },
-    blocks, is_thinking,
+    blocks, is_thinking, rules,
 };
 
 /// Rules about the list as a whole.
@@ -15,15 +15,14 @@ pub(super) fn check(report: &mut Report, messages: &[Value]) {
     alternate(report, messages);
     pairing(report, messages);
     let last = messages.last().map_or("", |last| text_of(last, "role"));
-    // A reply that is begun for the model ("prefill") is refused by newer models, and never ours:
-    // <https://platform.claude.com/docs/en/api/errors#prefill-not-supported>
+    // A reply that is begun for the model ("prefill") is refused by newer models, and never ours.
     if last != "user" {
-        report.add("an.last_user", "body.messages", format!("the last message is of role `{last}`"));
+        report.add(rules::LAST_USER, "body.messages", format!("the last message is of role `{last}`"));
     }
     let ids: Vec<&str> = messages.iter().flat_map(uses).collect();
     // "messages: `tool_use` ids must be unique"
     if let Some(id) = first_repeated(&ids) {
-        report.add("an.ids_unique", "body.messages", format!("two uses have the id `{id}`"));
+        report.add(rules::IDS_UNIQUE, "body.messages", format!("two uses have the id `{id}`"));
     }
 }
 
@@ -32,9 +31,10 @@ fn alternate(report: &mut Report, messages: &[Value]) {
     let mut expected = "user";
     for (index, message) in messages.iter().enumerate() {
         let role = text_of(message, "role");
-        if role != expected {
+        // Another role is another rule's.
+        if role != expected && matches!(role, "user" | "assistant") {
             report.add(
-                "an.alternate",
+                rules::ALTERNATE,
                 format!("body.messages[{index}]"),
                 format!("`{role}` where `{expected}` is due"),
             );
@@ -45,7 +45,6 @@ fn alternate(report: &mut Report, messages: &[Value]) {
 
 /// "Each `tool_use` block must have a corresponding `tool_result` block in the next message", "unexpected `tool_use_id` found
 /// in `tool_result` blocks", and in the user message "the tool_result blocks must come first".
-/// <https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls>
 fn pairing(report: &mut Report, messages: &[Value]) {
     let mut open: Vec<&str> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
@@ -60,11 +59,11 @@ fn pairing(report: &mut Report, messages: &[Value]) {
             match open.iter().position(|call| *call == id) {
                 Some(place) => drop(open.remove(place)),
                 None => {
-                    report.add("an.pairing", &at, format!("the result `{id}` answers no use of the message before"))
+                    report.add(rules::ANSWERS, &at, format!("the result `{id}` answers no use of the message before"))
                 }
             }
             if other_before {
-                report.add("an.results_first", &at, format!("the result `{id}` stands behind other content"));
+                report.add(rules::RESULTS_FIRST, &at, format!("the result `{id}` stands behind other content"));
             }
         }
         unanswered(report, &open, &at);
@@ -75,7 +74,7 @@ fn pairing(report: &mut Report, messages: &[Value]) {
 
 fn unanswered(report: &mut Report, open: &[&str], at: &str) {
     if !open.is_empty() {
-        report.add("an.pairing", at, format!("the uses {open:?} are not answered here"));
+        report.add(rules::ANSWERED, at, format!("the uses {open:?} are not answered here"));
     }
 }
 
@@ -85,7 +84,6 @@ fn uses(message: &Value) -> impl Iterator<Item = &str> {
 
 /// "When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of
 /// `tool_use` and `tool_result` blocks)": while results are sent back, the reply that began the turn starts with its thinking.
-/// <https://github.com/anomalyco/opencode/issues/3077>
 pub(super) fn starts_with_thinking(report: &mut Report, messages: &[Value]) {
     let is_results = |message: &Value| blocks(message).iter().any(|block| text_of(block, "type") == "tool_result");
     if !messages.last().is_some_and(is_results) {
@@ -96,6 +94,6 @@ pub(super) fn starts_with_thinking(report: &mut Report, messages: &[Value]) {
     if let Some(message) = messages.get(first).filter(|message| !blocks(message).first().is_some_and(is_thinking)) {
         let kind = blocks(message).first().map_or("", |block| text_of(block, "type"));
         let what = format!("thinking is on and the turn in progress begins with `{kind}`");
-        report.add("an.thinking_first", format!("body.messages[{first}]"), what);
+        report.add(rules::THINKING_FIRST, format!("body.messages[{first}]"), what);
     }
 }

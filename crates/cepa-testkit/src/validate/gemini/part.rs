@@ -7,10 +7,10 @@ use super::{
         Report,
         shape::{BOOL, FULL_TEXT, Kind, Member, OBJECT, TEXT, is_base64, list, may, need, text, text_of},
     },
-    Model, RULES,
+    Model, RULES, rules,
 };
 
-/// Bytes are base64 in JSON, of the common or of the URL's alphabet (<https://protobuf.dev/programming-guides/json/>).
+/// Bytes are base64 in JSON, of the common or of the URL's alphabet.
 const BYTES: Kind =
     Kind::new("base64", |v| v.as_str().is_some_and(|text| is_base64(&text.replace('-', "+").replace('_', "/"))));
 
@@ -37,18 +37,18 @@ const PART: &[Member] = &[
     may("toolCall", OBJECT),
     may("toolResponse", OBJECT),
     may("thought", BOOL),
-    may("thoughtSignature", BYTES),
+    may("thoughtSignature", BYTES).by(rules::BYTES),
     may("partMetadata", OBJECT),
     may("mediaResolution", OBJECT),
     may("videoMetadata", OBJECT),
 ];
-const BLOB: &[Member] = &[need("mimeType", FULL_TEXT), need("data", BYTES), may("displayName", TEXT)];
+const BLOB: &[Member] = &[need("mimeType", FULL_TEXT), need("data", BYTES).by(rules::BYTES), may("displayName", TEXT)];
 const FILE: &[Member] = &[need("fileUri", FULL_TEXT), may("mimeType", FULL_TEXT), may("displayName", TEXT)];
-const CALL: &[Member] = &[may("id", FULL_TEXT), need("name", FULL_TEXT), may("args", OBJECT)];
+const CALL: &[Member] = &[may("id", FULL_TEXT), need("name", FULL_TEXT), may("args", OBJECT).by(rules::ARGS)];
 const RESPONSE: &[Member] = &[
     may("id", FULL_TEXT),
     need("name", FULL_TEXT),
-    need("response", OBJECT),
+    need("response", OBJECT).by(rules::ARGS),
     may("parts", super::LIST),
     may("willContinue", BOOL),
     may("scheduling", TEXT),
@@ -60,12 +60,11 @@ pub(super) fn check(report: &mut Report, part: &Value, at: &str, model: Model) -
     let data: Vec<&str> = DATA.into_iter().filter(|name| part.contains_key(*name)).collect();
     if data.len() != 1 {
         // "contents.parts must not be empty", "required oneof field 'data' must have one initialized field"
-        report.add("ge.no_empty_part", at, format!("it holds {data:?} where one is due"));
+        report.add(rules::ONE_DATUM, at, format!("it holds {data:?} where one is due"));
     }
     // "Unable to submit request because it must have a text parameter"; a signature may come and go with an empty text.
-    // <https://ai.google.dev/gemini-api/docs/thought-signatures>
     if part.get("text").is_some_and(|text| text == "") && !part.contains_key("thoughtSignature") {
-        report.add("ge.no_empty_part", at, "the text is empty");
+        report.add(rules::EMPTY_TEXT, at, "the text is empty");
     }
     if let Some(blob) = part.get("inlineData") {
         inline(report, blob, &format!("{at}.inlineData"));
@@ -86,23 +85,21 @@ pub(super) fn check(report: &mut Report, part: &Value, at: &str, model: Model) -
             let at = format!("{at}.parts[{place}]");
             // "Multimodal function responses: this feature is available for Gemini 3 series models."
             if model == Model::Before3 {
-                report.add("ge.media_in_response", &at, "this model takes no media in a response");
+                report.add(rules::RESPONSE_MEDIA_MODEL, &at, "this model takes no media in a response");
             }
             let inner = RULES.check(report, inner, &at, RESPONSE_PART, &[])?;
             let blob = inner.get("inlineData")?;
             inline(report, blob, &format!("{at}.inlineData"));
             let kind = text_of(blob, "mimeType");
             if !matches!(kind, "image/png" | "image/jpeg" | "image/webp" | "application/pdf" | "text/plain") {
-                report.add("ge.media_in_response", &at, format!("the type `{kind}`"));
+                report.add(rules::RESPONSE_MEDIA, &at, format!("the type `{kind}`"));
             }
         }
     }
     Some(())
 }
 
-/// Of images, sounds, videos, PDF and plain text; see the guides on each.
-/// <https://ai.google.dev/gemini-api/docs/image-understanding>, <https://ai.google.dev/gemini-api/docs/audio>,
-/// <https://ai.google.dev/gemini-api/docs/video-understanding>, <https://ai.google.dev/gemini-api/docs/document-processing>
+/// Of images, sounds, videos, PDF and plain text.
 fn inline(report: &mut Report, blob: &Value, at: &str) {
     let Some(blob) = RULES.check(report, blob, at, BLOB, &[]) else { return };
     media_type(report, text(blob, "mimeType"), at);
@@ -114,9 +111,8 @@ fn file_data(report: &mut Report, file: &Value, at: &str) {
         media_type(report, kind, at);
     }
     let uri = text(file, "fileUri");
-    // <https://ai.google.dev/gemini-api/docs/file-input-methods>
     if !["https://", "http://", "gs://"].iter().any(|scheme| uri.starts_with(scheme)) {
-        report.add("ge.media", at, "the address is none that is fetched");
+        report.add(rules::ADDRESS, at, "the address is none that is fetched");
     }
 }
 
@@ -132,7 +128,7 @@ fn media_type(report: &mut Report, kind: &str, at: &str) {
         Some(_) | None => false,
     };
     if !known {
-        report.add("ge.media", at, format!("the type `{kind}`"));
+        report.add(rules::MEDIA, at, format!("the type `{kind}`"));
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
         Report,
         shape::{ANYTHING, FULL_TEXT, LIST, Member, OBJECT, TEXT, first_repeated, list, may, need, text_of},
     },
-    RULES,
+    RULES, rules,
 };
 
 const FUNCTION: &[Member] = &[
@@ -21,7 +21,7 @@ const FUNCTION: &[Member] = &[
 ];
 const CHOICE: &[Member] = &[need("mode", FULL_TEXT), may("allowedFunctionNames", LIST)];
 
-/// Keywords of JSON Schema that are known; <https://ai.google.dev/gemini-api/docs/structured-output>.
+/// Keywords of JSON Schema that are known.
 const KEYWORDS: [&str; 20] = [
     "$id",
     "$defs",
@@ -51,7 +51,7 @@ pub(super) fn check(report: &mut Report, body: &Map<String, Value>) {
     for (index, tool) in list(body, "tools").iter().enumerate() {
         let at = format!("body.tools[{index}]");
         let Some(tool) = tool.as_object() else {
-            report.add("ge.shape", at, "is not an object");
+            report.add(rules::SHAPE, at, "is not an object");
             continue;
         };
         // Google's own tools (search, code) have other members.
@@ -62,9 +62,9 @@ pub(super) fn check(report: &mut Report, body: &Map<String, Value>) {
             declaration(report, function, &at);
         }
     }
-    // "Duplicate function declaration found" (<https://github.com/google-gemini/gemini-cli/issues/2654>)
+    // "Duplicate function declaration found"
     if let Some(name) = first_repeated(&names) {
-        report.add("ge.tool_names_unique", "body.tools", format!("two functions are named `{name}`"));
+        report.add(rules::TOOL_NAMES_UNIQUE, "body.tools", format!("two functions are named `{name}`"));
     }
     if let Some(config) = body.get("toolConfig") {
         choice(report, config, &names, others);
@@ -76,13 +76,13 @@ fn declaration(report: &mut Report, function: &Value, at: &str) {
     name(report, function.get("name").and_then(Value::as_str).unwrap_or_default(), &format!("{at}.name"));
     // "This field is mutually exclusive with `parameters`."
     if function.contains_key("parameters") && function.contains_key("parametersJsonSchema") {
-        report.add("ge.schema", at, "two schemas");
+        report.add(rules::ONE_SCHEMA, at, "two schemas");
     }
     if let Some(schema) = function.get("parametersJsonSchema") {
         let at = format!("{at}.parametersJsonSchema");
         // "The schema must describe an object where the properties are the parameters to the function."
         if text_of(schema, "type") != "object" {
-            report.add("ge.schema", &at, "is not of the type object");
+            report.add(rules::SCHEMA_OBJECT, &at, "is not of the type object");
         }
         schema_is_known(report, schema, &at);
     }
@@ -105,46 +105,44 @@ fn schema_is_known(report: &mut Report, schema: &Value, at: &str) {
             }
             "items" | "additionalProperties" => schema_is_known(report, value, &at),
             "enum" if !value.as_array().is_some_and(|all| all.iter().all(|v| v.is_string() || v.is_number())) => {
-                report.add("ge.schema", at, "values that are no texts and no numbers");
+                report.add(rules::ENUM, at, "values that are no texts and no numbers");
             }
-            // "required: property is not defined" (<https://github.com/vercel/ai/pull/11319>)
+            // "required: property is not defined"
             "required" => {
                 for name in value.as_array().into_iter().flatten().filter_map(Value::as_str) {
                     if schema.get("properties").and_then(|all| all.get(name)).is_none() {
-                        report.add("ge.schema", &at, format!("`{name}` is required and not defined"));
+                        report.add(rules::REQUIRED, &at, format!("`{name}` is required and not defined"));
                     }
                 }
             }
-            name if !KEYWORDS.contains(&name) => report.add("ge.schema", at, "a keyword that is not known"),
+            name if !KEYWORDS.contains(&name) => report.add(rules::KEYWORDS, at, "a keyword that is not known"),
             _ => {}
         }
     }
     // "If a schema node contains a ref, it cannot contain any other fields except for description and default"
-    // (<https://github.com/su-kaka/gcli2api/pull/374>)
     if members.contains_key("$ref") && members.keys().any(|name| name != "$ref" && name != "description") {
-        report.add("ge.schema", at, "a reference beside other members");
+        report.add(rules::REFERENCE, at, "a reference beside other members");
     }
 }
 
-/// <https://ai.google.dev/api/caching#FunctionCallingConfig>
 fn choice(report: &mut Report, config: &Value, names: &[&str], others: bool) {
     const AT: &str = "body.toolConfig.functionCallingConfig";
     let Some(choice) = config.get("functionCallingConfig") else { return };
     let Some(choice) = RULES.check(report, choice, AT, CHOICE, &[]) else { return };
     let mode = choice.get("mode").and_then(Value::as_str).unwrap_or_default();
     if !matches!(mode, "AUTO" | "ANY" | "NONE" | "VALIDATED") {
-        report.add("ge.tool_choice", AT, format!("the mode `{mode}`"));
+        report.add(rules::MODE, AT, format!("the mode `{mode}`"));
     }
     if names.is_empty() && !others {
-        report.add("ge.tool_choice", AT, "stands without functions");
+        report.add(rules::WITHOUT_TOOLS, AT, "stands without functions");
     }
     // "This should only be set when the Mode is ANY or VALIDATED."
     let allowed = list(choice, "allowedFunctionNames");
     if !allowed.is_empty() && !matches!(mode, "ANY" | "VALIDATED") {
-        report.add("ge.tool_choice", AT, format!("allowed names in the mode {mode}"));
+        report.add(rules::ALLOWED, AT, format!("allowed names in the mode {mode}"));
     }
     for name in allowed.iter().filter_map(Value::as_str).filter(|name| !names.contains(name)) {
-        report.add("ge.tool_choice", AT, format!("`{name}` is no function of the request"));
+        report.add(rules::ALLOWED, AT, format!("`{name}` is no function of the request"));
     }
 }
 
@@ -154,6 +152,6 @@ pub(super) fn name(report: &mut Report, name: &str, at: &str) {
     let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-');
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !(starts && name.len() <= 64 && name.bytes().all(legal)) {
-        report.add("ge.names", at, format!("`{name}`"));
+        report.add(rules::NAMES, at, format!("`{name}`"));
     }
 }

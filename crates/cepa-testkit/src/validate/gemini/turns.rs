@@ -9,7 +9,7 @@ use super::{
         Report,
         shape::{first_repeated, list, text, text_of},
     },
-    Model,
+    Model, rules,
 };
 
 /// Rules about the list as a whole.
@@ -19,7 +19,7 @@ pub(super) fn check(report: &mut Report, contents: &[Value], model: Model) {
     let ids: Vec<&str> =
         contents.iter().flat_map(|content| of(content, "functionCall")).filter_map(|call| id(call)).collect();
     if let Some(id) = first_repeated(&ids) {
-        report.add("ge.ids_unique", "body.contents", format!("two calls have the id `{id}`"));
+        report.add(rules::IDS_UNIQUE, "body.contents", format!("two calls have the id `{id}`"));
     }
     if model == Model::From3 {
         signatures(report, contents);
@@ -27,15 +27,14 @@ pub(super) fn check(report: &mut Report, contents: &[Value], model: Model) {
 }
 
 /// "Please ensure that multiturn requests alternate between user and model", "ensure that function call turn comes immediately
-/// after a user turn or after a function response turn"; the last one is the user's
-/// (<https://github.com/crewAIInc/crewAI/pull/6973>).
+/// after a user turn or after a function response turn"; the last one is the user's.
 fn alternate(report: &mut Report, contents: &[Value]) {
     let mut expected = "user";
     for (index, content) in contents.iter().enumerate() {
         let role = text_of(content, "role");
         if role != expected {
             report.add(
-                "ge.alternate",
+                rules::ALTERNATE,
                 format!("body.contents[{index}]"),
                 format!("`{role}` where `{expected}` is due"),
             );
@@ -44,7 +43,7 @@ fn alternate(report: &mut Report, contents: &[Value]) {
     }
     let last = contents.last().map_or("", |last| text_of(last, "role"));
     if last != "user" {
-        report.add("ge.last_user", "body.contents", format!("the last content is of role `{last}`"));
+        report.add(rules::LAST_USER, "body.contents", format!("the last content is of role `{last}`"));
     }
 }
 
@@ -59,26 +58,26 @@ fn pairing(report: &mut Report, contents: &[Value]) {
         let calls: Vec<_> = of(content, "functionCall").collect();
         let is_user = text_of(content, "role") == "user";
         if (is_user && !calls.is_empty()) || (!is_user && !responses.is_empty()) {
-            report.add("ge.part_role", &at, "a call of the user's, or a response of the model's");
+            report.add(rules::PART_ROLE, &at, "a call of the user's, or a response of the model's");
         }
         if responses.len() != open.len() {
-            report.add("ge.pairing", &at, format!("{} responses to {} calls", responses.len(), open.len()));
+            report.add(rules::COUNT, &at, format!("{} responses to {} calls", responses.len(), open.len()));
         }
         for (call, response) in open.iter().zip(&responses) {
             let same = |name| text(call, name) == text(response, name);
             if !same("name") || !same("id") {
-                report.add("ge.pairing", &at, format!("{response:?} stands where {call:?} is to be answered"));
+                report.add(rules::SAME, &at, format!("{response:?} stands where {call:?} is to be answered"));
             }
         }
         let is_response = |part: &Value| part.get("functionResponse").is_some();
         let first_other = parts(content).iter().position(|part| !is_response(part));
         if first_other.is_some_and(|first| parts(content).iter().skip(first).any(is_response)) {
-            report.add("ge.responses_first", &at, "a response behind other parts");
+            report.add(rules::RESPONSES_FIRST, &at, "a response behind other parts");
         }
         open = calls;
     }
     if !open.is_empty() {
-        report.add("ge.pairing", "the end of body.contents", format!("{} calls without response", open.len()));
+        report.add(rules::COUNT, "the end of body.contents", format!("{} calls without response", open.len()));
     }
 }
 
@@ -89,14 +88,14 @@ fn signatures(report: &mut Report, contents: &[Value]) {
     for (index, content) in contents.iter().enumerate() {
         let first = parts(content).iter().find(|part| part.get("functionCall").is_some());
         if first.is_some_and(|part| part.get("thoughtSignature").is_none()) {
-            report.add("ge.signature", format!("body.contents[{index}]"), "its first call has no thought signature");
+            report.add(rules::SIGNED, format!("body.contents[{index}]"), "its first call has no thought signature");
         }
         for signature in parts(content).iter().filter_map(|part| part.get("thoughtSignature")?.as_str()) {
             // A signature belongs to one part; only the dummies are for any.
             let is_dummy =
                 matches!(signature, "skip_thought_signature_validator" | "context_engineering_is_the_way_to_go");
             if !is_dummy && known.insert(signature, index).is_some() {
-                report.add("ge.signature", format!("body.contents[{index}]"), "the signature of another part");
+                report.add(rules::OWN_SIGNATURE, format!("body.contents[{index}]"), "the signature of another part");
             }
         }
     }

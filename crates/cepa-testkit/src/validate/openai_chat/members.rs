@@ -2,8 +2,12 @@
 
 use serde_json::Value;
 
-use super::super::shape::{
-    ANYTHING, BOOL, FULL_TEXT, Kind, LIST, Member, OBJECT, OPT_OBJECT, OPT_TEXT, POSITIVE, TEXT, is_base64, may, need,
+use super::{
+    super::shape::{
+        ANYTHING, BOOL, FULL_TEXT, Kind, LIST, Member, OBJECT, OPT_OBJECT, OPT_TEXT, POSITIVE, TEXT, is_base64, may,
+        need,
+    },
+    rules,
 };
 
 const TEMPERATURE: Kind = Kind::new("a number from 0 to 2", |v| v.as_f64().is_some_and(|n| (0.0..=2.0).contains(&n)));
@@ -23,20 +27,20 @@ const CONTENT_OR_NULL: Kind = Kind::new("a text, parts or null", |v| v.is_null()
 
 pub(super) const BODY: &[Member] = &[
     need("model", FULL_TEXT),
-    need("messages", LIST),
+    need("messages", LIST).by(rules::MESSAGES),
     may("tools", ANYTHING),
     may("tool_choice", ANYTHING),
     may("parallel_tool_calls", BOOL),
-    may("max_tokens", POSITIVE),
-    may("max_completion_tokens", POSITIVE),
-    may("temperature", TEMPERATURE),
-    may("top_p", SHARE),
-    may("frequency_penalty", PENALTY),
-    may("presence_penalty", PENALTY),
-    may("stop", STOP),
+    may("max_tokens", POSITIVE).by(rules::LIMIT),
+    may("max_completion_tokens", POSITIVE).by(rules::LIMIT),
+    may("temperature", TEMPERATURE).by(rules::SAMPLING),
+    may("top_p", SHARE).by(rules::SAMPLING),
+    may("frequency_penalty", PENALTY).by(rules::SAMPLING),
+    may("presence_penalty", PENALTY).by(rules::SAMPLING),
+    may("stop", STOP).by(rules::STOP),
     may("stream", BOOL),
     may("stream_options", OPT_OBJECT),
-    may("reasoning_effort", EFFORT),
+    may("reasoning_effort", EFFORT).by(rules::EFFORT),
     may("n", POSITIVE),
     may("seed", INTEGER),
     may("response_format", OBJECT),
@@ -57,17 +61,18 @@ pub(super) const BODY: &[Member] = &[
     may("verbosity", TEXT),
     may("web_search_options", OBJECT),
 ];
-pub(super) const SYSTEM: &[Member] = &[need("role", TEXT), need("content", TEXT_OR_PARTS), may("name", TEXT)];
+pub(super) const SYSTEM: &[Member] =
+    &[need("role", TEXT), need("content", TEXT_OR_PARTS).by(rules::CONTENT), may("name", TEXT)];
 pub(super) const USER: &[Member] = SYSTEM;
 pub(super) const ASSISTANT: &[Member] = &[
     need("role", TEXT),
-    may("content", CONTENT_OR_NULL),
+    may("content", CONTENT_OR_NULL).by(rules::CONTENT),
     may("refusal", OPT_TEXT),
     may("tool_calls", ANYTHING),
     may("audio", OPT_OBJECT),
     may("name", TEXT),
 ];
-// No `name`: Mistral and Groq answer an unknown member of a tool message with a 4xx.
+// No `name`: Mistral and Groq answer an unknown member with a 4xx.
 pub(super) const TOOL: &[Member] = &[need("role", TEXT), need("tool_call_id", FULL_TEXT), need("content", ANYTHING)];
 pub(super) const CALL: &[Member] = &[need("id", FULL_TEXT), need("type", TEXT), need("function", OBJECT)];
 pub(super) const CALL_FUNCTION: &[Member] = &[need("name", FULL_TEXT), need("arguments", ANYTHING)];
@@ -84,19 +89,21 @@ pub(super) const REFUSAL_PART: &[Member] = &[need("type", TEXT), need("refusal",
 pub(super) const IMAGE_PART: &[Member] =
     &[need("type", TEXT), need("image_url", OBJECT), may("prompt_cache_breakpoint", OBJECT)];
 pub(super) const IMAGE_URL: &[Member] = &[
-    need("url", Kind::new("an http(s) URL or a data URL of an image", |v| v.as_str().is_some_and(is_image_url))),
+    need("url", Kind::new("an http(s) URL or a data URL of an image", |v| v.as_str().is_some_and(is_image_url)))
+        .by(rules::IMAGE),
     may(
         "detail",
         Kind::new("auto, low, high or original", |v| {
             v.as_str().is_some_and(|t| ["auto", "low", "high", "original"].contains(&t))
         }),
-    ),
+    )
+    .by(rules::IMAGE),
 ];
 pub(super) const AUDIO_PART: &[Member] =
     &[need("type", TEXT), need("input_audio", OBJECT), may("prompt_cache_breakpoint", OBJECT)];
 pub(super) const INPUT_AUDIO: &[Member] = &[
-    need("data", Kind::new("base64", |v| v.as_str().is_some_and(is_base64))),
-    need("format", Kind::new("wav or mp3", |v| matches!(v.as_str(), Some("wav" | "mp3")))),
+    need("data", Kind::new("base64", |v| v.as_str().is_some_and(is_base64))).by(rules::AUDIO),
+    need("format", Kind::new("wav or mp3", |v| matches!(v.as_str(), Some("wav" | "mp3")))).by(rules::AUDIO),
 ];
 pub(super) const FILE_PART: &[Member] =
     &[need("type", TEXT), need("file", OBJECT), may("prompt_cache_breakpoint", OBJECT)];

@@ -5,7 +5,9 @@
 //! <https://platform.openai.com/docs/api-reference/chat/create>, and the messages of the 400s that the server answers where
 //! the schema is silent. A rule without a link of its own is the schema's.
 
+mod endpoint;
 pub(super) mod members;
+pub mod rules;
 
 use serde_json::{Map, Value};
 
@@ -13,30 +15,16 @@ use super::{
     Report, Violation,
     shape::{Member, Rules, brief, first_repeated, is_word, list, text, text_of},
 };
+pub use endpoint::{CallIds, Endpoint};
 use members::{
     ASSISTANT, AUDIO_PART, BODY, CALL, CALL_FUNCTION, FILE, FILE_PART, FUNCTION, FUNCTION_TOOL, IMAGE_PART, IMAGE_URL,
     INPUT_AUDIO, REFUSAL_PART, SYSTEM, TEXT_PART, TOOL, USER, data_url,
 };
 
-/// What an endpoint takes beyond OpenAI's own schema.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Endpoint {
-    /// Members of the body.
-    pub body_members: &'static [&'static str],
-    /// Members of an assistant message, such as `reasoning_content`.
-    pub assistant_members: &'static [&'static str],
-    /// Members of a call, such as `extra_content`.
-    pub call_members: &'static [&'static str],
-    /// Whether system messages may stand behind the first message, as OpenAI itself allows.
-    pub system_anywhere: bool,
-    /// Whether user and assistant must take turns, as templates of open models want it.
-    pub roles_in_turn: bool,
-}
-
-const RULES: Rules = Rules { shape: "oa.shape", unknown_member: "oa.unknown_member" };
+const RULES: Rules = Rules { shape: rules::SHAPE, unknown_member: rules::UNKNOWN_MEMBER };
 
 /// The longest id of a call that no server refuses: OpenAI has answered "string too long. Expected a string with maximum
-/// length 40" (<https://github.com/microsoft/autogen/issues/6377>).
+/// length 40".
 const ID_CHARS: usize = 40;
 
 /// At most 128 functions (`tools`).
@@ -72,13 +60,16 @@ struct Judge {
 
 impl Judge {
     fn settings(&mut self, body: &Map<String, Value>) {
+        for name in self.endpoint.refused_members.iter().filter(|name| body.contains_key(**name)) {
+            self.report.add(rules::REFUSED_MEMBER, format!("body.{name}"), "this server does not know it");
+        }
         // "Only set this when you set `stream: true`."
         if body.get("stream_options").is_some_and(Value::is_object) && body.get("stream") != Some(&Value::Bool(true)) {
-            self.report.add("oa.stream_options", "body.stream_options", "stands without `stream: true`");
+            self.report.add(rules::STREAM_OPTIONS, "body.stream_options", "stands without `stream: true`");
         }
         // "max_tokens is deprecated in favor of max_completion_tokens": setting both is a 400.
         if body.contains_key("max_tokens") && body.contains_key("max_completion_tokens") {
-            self.report.add("oa.one_limit", "body", "max_tokens and max_completion_tokens are both set");
+            self.report.add(rules::ONE_LIMIT, "body", "max_tokens and max_completion_tokens are both set");
         }
     }
 
@@ -86,25 +77,25 @@ impl Judge {
         let Some(tools) = body.get("tools") else {
             // "'tool_choice' is only allowed when 'tools' are specified", likewise `parallel_tool_calls`.
             for name in ["tool_choice", "parallel_tool_calls"].into_iter().filter(|name| body.contains_key(*name)) {
-                self.report.add("oa.no_empty_arrays", format!("body.{name}"), "stands without tools");
+                self.report.add(rules::WITHOUT_TOOLS, format!("body.{name}"), "stands without tools");
             }
             return;
         };
         let Some(tools) = tools.as_array() else {
-            return self.report.add("oa.shape", "body.tools", format!("{} is not a list", brief(tools)));
+            return self.report.add(rules::SHAPE, "body.tools", format!("{} is not a list", brief(tools)));
         };
         if tools.is_empty() {
-            self.report.add("oa.no_empty_arrays", "body.tools", "is []");
+            self.report.add(rules::TOOLS_EMPTY, "body.tools", "is []");
         }
         if tools.len() > MOST_TOOLS {
-            self.report.add("oa.tool_count", "body.tools", format!("{} tools of at most {MOST_TOOLS}", tools.len()));
+            self.report.add(rules::TOOL_COUNT, "body.tools", format!("{} tools of at most {MOST_TOOLS}", tools.len()));
         }
         let mut names = Vec::new();
         for (index, tool) in tools.iter().enumerate() {
             names.extend(self.tool(tool, &format!("body.tools[{index}]")));
         }
         if let Some(name) = first_repeated(&names) {
-            self.report.add("oa.tool_names_unique", "body.tools", format!("two tools are named `{name}`"));
+            self.report.add(rules::TOOL_NAMES_UNIQUE, "body.tools", format!("two tools are named `{name}`"));
         }
         if let Some(choice) = body.get("tool_choice") {
             self.tool_choice(choice, &names);
@@ -114,7 +105,7 @@ impl Judge {
     fn tool<'v>(&mut self, tool: &'v Value, at: &str) -> Option<&'v str> {
         let tool = RULES.check(&mut self.report, tool, at, FUNCTION_TOOL, &[])?;
         if text(tool, "type") != "function" {
-            self.report.add("oa.shape", format!("{at}.type"), "is not `function`");
+            self.report.add(rules::FUNCTION, format!("{at}.type"), "is not `function`");
         }
         let at = format!("{at}.function");
         let function = RULES.check(&mut self.report, tool.get("function")?, &at, FUNCTION, &[])?;
@@ -125,7 +116,7 @@ impl Judge {
         let parameters = function.get("parameters").unwrap_or(&Value::Null);
         if text_of(parameters, "type") != "object" || !parameters.get("properties").is_some_and(Value::is_object) {
             let what = format!("{} is not an object schema with properties", brief(parameters));
-            self.report.add("oa.tool_schema_object", format!("{at}.parameters"), what);
+            self.report.add(rules::TOOL_SCHEMA, format!("{at}.parameters"), what);
         }
         Some(name)
     }
@@ -134,7 +125,7 @@ impl Judge {
     fn name(&mut self, name: &str, at: &str) {
         if !is_word(name, 64) {
             self.report.add(
-                "oa.names",
+                rules::NAMES,
                 format!("{at}.name"),
                 format!("`{name}` is not a name of 1 to 64 word characters"),
             );
@@ -153,13 +144,13 @@ impl Judge {
         match named {
             Some(Some(name)) if !names.contains(&name) => {
                 self.report.add(
-                    "oa.tool_choice",
+                    rules::TOOL_CHOICE,
                     "body.tool_choice",
                     format!("names `{name}`, which is no tool of the request"),
                 );
             }
             Some(_) => {}
-            None => self.report.add("oa.tool_choice", "body.tool_choice", format!("{} is no choice", brief(choice))),
+            None => self.report.add(rules::TOOL_CHOICE, "body.tool_choice", format!("{} is no choice", brief(choice))),
         }
     }
 
@@ -173,24 +164,29 @@ impl Judge {
             }
         }
         if let Some(id) = first_repeated(&ids) {
-            self.report.add("oa.ids_unique", "body.messages", format!("two calls have the id `{id}`"));
+            self.report.add(rules::IDS_UNIQUE, "body.messages", format!("two calls have the id `{id}`"));
         }
         self.pairing(messages);
-        if self.endpoint.roles_in_turn {
-            self.turns(messages);
-        }
+        self.turns(messages);
     }
 
-    /// "After the optional system message, conversation roles must alternate user/assistant/user/assistant/..."
-    /// <https://github.com/vllm-project/vllm/issues/6862>; calls and results belong to the assistant's turn, and behind results
-    /// only it may speak: "Unexpected role 'user' after role 'tool'" <https://github.com/zed-industries/zed/issues/37021>.
+    /// "After the optional system message, conversation roles must alternate user/assistant/user/assistant/..."; calls and results
+    /// belong to the assistant's turn, and behind results only it may speak: "Unexpected role 'user' after role 'tool'".
     fn turns(&mut self, messages: &[Value]) {
         let mut before = "";
         for (index, message) in messages.iter().enumerate() {
             let role = text_of(message, "role");
-            if matches!((before, role), ("", "assistant") | ("user" | "tool", "user") | ("assistant", "assistant")) {
+            let Endpoint { roles_in_turn, assistant_after_results, .. } = self.endpoint;
+            let broken = match (before, role) {
+                ("", "assistant") | ("user", "user") | ("assistant", "assistant") if roles_in_turn => {
+                    Some(rules::ALTERNATE)
+                }
+                ("tool", "user") if assistant_after_results || roles_in_turn => Some(rules::ASSISTANT_AFTER_RESULTS),
+                _ => None,
+            };
+            if let Some(rule) = broken {
                 let before = if before.is_empty() { "nothing" } else { before };
-                self.report.add("oa.alternate", format!("body.messages[{index}]"), format!("`{role}` behind {before}"));
+                self.report.add(rule, format!("body.messages[{index}]"), format!("`{role}` behind {before}"));
             }
             if !matches!(role, "system" | "developer") {
                 before = role;
@@ -200,21 +196,25 @@ impl Judge {
 
     fn message(&mut self, message: &Value, at: &str, index: usize) {
         let role = text_of(message, "role");
-        let (table, extra) = match role {
-            "system" | "developer" => (SYSTEM, &[][..]),
-            "user" => (USER, &[][..]),
-            "assistant" => (ASSISTANT, self.endpoint.assistant_members),
-            "tool" => (TOOL, &[][..]),
-            _ => return self.report.add("oa.shape", at, format!("`{role}` is no role")),
+        let mut extra = Vec::new();
+        let table = match role {
+            "system" | "developer" => SYSTEM,
+            "user" => USER,
+            "assistant" => {
+                extra.extend(self.endpoint.assistant_members.iter().copied().chain(self.endpoint.reasoning_back));
+                ASSISTANT
+            }
+            "tool" => TOOL,
+            _ => return self.report.add(rules::ROLE, at, format!("`{role}` is no role")),
         };
-        let Some(message) = RULES.check(&mut self.report, message, at, table, extra) else { return };
+        let Some(message) = RULES.check(&mut self.report, message, at, table, &extra) else { return };
         // Templates of open models raise "System message must be at the beginning".
         if matches!(role, "system" | "developer") && index > 0 && !self.endpoint.system_anywhere {
-            self.report.add("oa.single_leading_system", at, "a system message behind the first message");
+            self.report.add(rules::SYSTEM_FIRST, at, "a system message behind the first message");
         }
         if role == "tool" && !message.get("content").is_some_and(Value::is_string) {
             // The schema takes text parts too; llama.cpp, Groq and Ollama take a text only.
-            self.report.add("oa.tool_content_string", format!("{at}.content"), "is not a text");
+            self.report.add(rules::RESULT_TEXT, format!("{at}.content"), "is not a text");
         }
         let allowed: &[&str] = match role {
             "user" => &["text", "image_url", "input_audio", "file"],
@@ -233,32 +233,47 @@ impl Judge {
         let given = |name: &str| message.get(name).is_some_and(|value| !value.is_null());
         // "Required unless tool_calls or function_call is specified."
         if !given("content") && !given("tool_calls") && !given("refusal") && !given("audio") {
-            self.report.add("oa.assistant_content", at, "neither content nor calls");
+            self.report.add(rules::SAYS_SOMETHING, at, "neither content nor calls");
         }
         let Some(calls) = message.get("tool_calls") else { return };
+        if self.endpoint.no_null_content && !given("content") {
+            self.report.add(rules::CONTENT_NULL, format!("{at}.content"), "is no text beside calls");
+        }
+        if let Some(name) =
+            self.endpoint.reasoning_back.filter(|name| !message.get(*name).is_some_and(Value::is_string))
+        {
+            self.report.add(rules::REASONING_BACK, at, format!("calls without `{name}`"));
+        }
         match calls.as_array() {
             Some(calls) if calls.is_empty() => {
                 // "[] is too short - 'messages.1.tool_calls'"
-                self.report.add("oa.no_empty_arrays", format!("{at}.tool_calls"), "is []");
+                self.report.add(rules::CALLS_EMPTY, format!("{at}.tool_calls"), "is []");
             }
             Some(calls) => {
                 for (index, call) in calls.iter().enumerate() {
                     self.call(call, &format!("{at}.tool_calls[{index}]"));
                 }
             }
-            None => self.report.add("oa.shape", format!("{at}.tool_calls"), "is not a list"),
+            None => self.report.add(rules::SHAPE, format!("{at}.tool_calls"), "is not a list"),
         }
     }
 
     fn call(&mut self, call: &Value, at: &str) -> Option<()> {
         let call = RULES.check(&mut self.report, call, at, CALL, self.endpoint.call_members)?;
         if text(call, "type") != "function" {
-            self.report.add("oa.shape", format!("{at}.type"), "is not `function`");
+            self.report.add(rules::FUNCTION, format!("{at}.type"), "is not `function`");
         }
         let id = text(call, "id");
-        if id.chars().count() > ID_CHARS {
-            let what = format!("{} characters of at most {ID_CHARS}", id.chars().count());
-            self.report.add("oa.id_length", format!("{at}.id"), what);
+        let is_nine = id.len() == 9 && id.bytes().all(|b| b.is_ascii_alphanumeric());
+        match self.endpoint.call_ids {
+            CallIds::Forty if id.chars().count() > ID_CHARS => {
+                let what = format!("{} characters of at most {ID_CHARS}", id.chars().count());
+                self.report.add(rules::ID_LENGTH, format!("{at}.id"), what);
+            }
+            CallIds::Nine if !is_nine => {
+                self.report.add(rules::NINE, format!("{at}.id"), format!("`{id}` is not nine letters and digits"));
+            }
+            CallIds::Forty | CallIds::Nine | CallIds::Any => {}
         }
         let at = format!("{at}.function");
         let function = RULES.check(&mut self.report, call.get("function")?, &at, CALL_FUNCTION, &[])?;
@@ -267,7 +282,7 @@ impl Judge {
         let parsed = arguments.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
         if !parsed.is_some_and(|value| value.is_object()) {
             let what = format!("{} is not a text that holds a JSON object", brief(arguments));
-            self.report.add("oa.args_json_object", format!("{at}.arguments"), what);
+            self.report.add(rules::ARGUMENTS, format!("{at}.arguments"), what);
         }
         Some(())
     }
@@ -275,7 +290,7 @@ impl Judge {
     fn part(&mut self, part: &Value, at: &str, allowed: &[&str]) -> Option<()> {
         let kind = text_of(part, "type");
         if !allowed.contains(&kind) {
-            self.report.add("oa.part_type", at, format!("a part of type `{kind}` may not stand here"));
+            self.report.add(rules::PART_TYPE, at, format!("a part of type `{kind}` may not stand here"));
             return None;
         }
         let (table, inside, inner): (&[Member], &str, &[Member]) = match kind {
@@ -293,13 +308,13 @@ impl Judge {
             let data = object.get("file_data").and_then(Value::as_str);
             // "Invalid file data: … Expected a base64-encoded data URL"; with data a filename is required.
             if data.is_some_and(|data| data_url(data).is_none()) {
-                self.report.add("oa.file", &inner_at, "file_data is no data URL in base64");
+                self.report.add(rules::FILE_DATA, &inner_at, "file_data is no data URL in base64");
             }
             if data.is_some() && !object.contains_key("filename") {
-                self.report.add("oa.file", &inner_at, "file_data without a filename");
+                self.report.add(rules::FILE_DATA, &inner_at, "file_data without a filename");
             }
             if data.is_none() && !object.contains_key("file_id") {
-                self.report.add("oa.file", &inner_at, "neither file_data nor file_id");
+                self.report.add(rules::FILE_SOURCE, &inner_at, "neither file_data nor file_id");
             }
         }
         Some(())
@@ -316,7 +331,7 @@ impl Judge {
                 let id = text_of(message, "tool_call_id");
                 match open.iter().position(|call| *call == id) {
                     Some(place) => drop(open.remove(place)),
-                    None => self.report.add("oa.pairing", at, format!("the result `{id}` answers no open call")),
+                    None => self.report.add(rules::ANSWERS, at, format!("the result `{id}` answers no open call")),
                 }
                 continue;
             }
@@ -333,7 +348,7 @@ impl Judge {
 
     fn unanswered(&mut self, open: &[&str], at: &str) {
         if !open.is_empty() {
-            self.report.add("oa.pairing", at, format!("the calls {open:?} are not answered before it"));
+            self.report.add(rules::ANSWERED, at, format!("the calls {open:?} are not answered before it"));
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{
         ASSISTANT_TEXT, FUNCTION_CALL, FUNCTION_OUTPUT, INPUT_FILE, INPUT_IMAGE, INPUT_MESSAGE, INPUT_TEXT,
         OUTPUT_MESSAGE, OUTPUT_TEXT, REASONING, REFUSAL,
     },
-    text, text_of,
+    rules, text, text_of,
 };
 
 /// Items of the provider's own tools, which only it can have written.
@@ -46,13 +46,12 @@ impl Judge {
             items.iter().filter(|item| text_of(item, "type") == kind).map(|item| text_of(item, name)).collect()
         };
         if let Some(id) = first_repeated(&of("function_call", "call_id")) {
-            self.report.add("or.call_ids_unique", "body.input", format!("two calls have the id `{id}`"));
+            self.report.add(rules::CALL_IDS_UNIQUE, "body.input", format!("two calls have the id `{id}`"));
         }
         // "Duplicate item found with id rs_…. Remove duplicate items from your input and try again."
-        // (<https://github.com/vercel/ai/issues/7883>)
         let ids: Vec<&str> = items.iter().map(|item| text_of(item, "id")).filter(|id| !id.is_empty()).collect();
         if let Some(id) = first_repeated(&ids) {
-            self.report.add("or.item_ids_unique", "body.input", format!("two items have the id `{id}`"));
+            self.report.add(rules::ITEM_IDS_UNIQUE, "body.input", format!("two items have the id `{id}`"));
         }
         self.pairing(items);
         self.reasoning_is_followed(items);
@@ -68,7 +67,7 @@ impl Judge {
             }
             "reasoning" => self.reasoning(item, at),
             hosted if HOSTED.contains(&hosted) => {}
-            other => self.report.add("or.item_type", at, format!("`{other}` is no type of an item")),
+            other => self.report.add(rules::ITEM_TYPE, at, format!("`{other}` is no type of an item")),
         }
     }
 
@@ -83,11 +82,10 @@ impl Judge {
             "assistant" if item.get("content").is_some_and(Value::is_array) => {
                 RULES.check(&mut self.report, item, at, OUTPUT_MESSAGE, &[]);
                 // "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'."
-                // (<https://github.com/jeremychone/rust-genai/pull/119>)
                 self.parts(item.get("content"), &content_at, &["output_text", "refusal"]);
             }
             "assistant" => drop(RULES.check(&mut self.report, item, at, ASSISTANT_TEXT, &[])),
-            role => self.report.add("or.shape", at, format!("`{role}` is no role")),
+            role => self.report.add(rules::ROLE, at, format!("`{role}` is no role")),
         }
     }
 
@@ -96,7 +94,7 @@ impl Judge {
             let at = format!("{at}[{index}]");
             let kind = text_of(part, "type");
             if !allowed.contains(&kind) {
-                self.report.add("or.part_type", at, format!("a part of type `{kind}` may not stand here"));
+                self.report.add(rules::PART_TYPE, at, format!("a part of type `{kind}` may not stand here"));
                 continue;
             }
             let table: &[Member] = match kind {
@@ -110,14 +108,14 @@ impl Judge {
             let given = |names: &[&str]| names.iter().filter(|name| part.contains_key(**name)).count();
             match kind {
                 "input_image" if given(&["image_url", "file_id"]) != 1 => {
-                    self.report.add("or.image", at, "has not exactly one of image_url and file_id");
+                    self.report.add(rules::IMAGE, at, "has not exactly one of image_url and file_id");
                 }
                 "input_file" if given(&["file_data", "file_url", "file_id"]) != 1 => {
-                    self.report.add("or.file", at, "has not exactly one of file_data, file_url and file_id");
+                    self.report.add(rules::FILE, at, "has not exactly one of file_data, file_url and file_id");
                 }
-                // The ending of the name tells the format (<https://platform.openai.com/docs/guides/pdf-files>).
+                // The ending of the name tells the format.
                 "input_file" if part.contains_key("file_data") && !part.contains_key("filename") => {
-                    self.report.add("or.file", at, "file_data without a filename");
+                    self.report.add(rules::FILE_NAME, at, "file_data without a filename");
                 }
                 _ => {}
             }
@@ -129,13 +127,13 @@ impl Judge {
         let name = text(call, "name");
         if !is_word(name, 64) {
             let what = format!("`{name}` is not a name of 1 to 64 word characters");
-            self.report.add("or.names", format!("{at}.name"), what);
+            self.report.add(rules::NAMES, format!("{at}.name"), what);
         }
         let arguments = call.get("arguments")?;
         let parsed = arguments.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
         if !parsed.is_some_and(|value| value.is_object()) {
             let what = format!("{} is not a text that holds a JSON object", brief(arguments));
-            self.report.add("or.args_json_object", format!("{at}.arguments"), what);
+            self.report.add(rules::ARGUMENTS, format!("{at}.arguments"), what);
         }
         Some(())
     }
@@ -143,16 +141,14 @@ impl Judge {
     fn reasoning(&mut self, item: &Value, at: &str) {
         let Some(reasoning) = RULES.check(&mut self.report, item, at, REASONING, &[]) else { return };
         // "Item with id 'rs_…' not found. Items are not persisted when `store` is set to false."
-        // (<https://github.com/openai/openai-agents-python/issues/919>)
         let is_whole = !text(reasoning, "encrypted_content").is_empty() || !list(reasoning, "content").is_empty();
         if !self.stored && !is_whole {
-            self.report.add("or.reasoning_stateless", at, "holds no reasoning, and nothing is stored");
+            self.report.add(rules::STATELESS, at, "holds no reasoning, and nothing is stored");
         }
     }
 
-    /// "No tool output found for function call call_…" and "No tool call found for function call output with call_id …"
-    /// (<https://github.com/openai/openai-agents-python/issues/673>). That nobody else speaks in between is what servers
-    /// that render the items one by one want (<https://github.com/deepseek-ai/awesome-deepseek-integration/issues/740>).
+    /// "No tool output found for function call call_…" and "No tool call found for function call output with call_id …". That
+    /// nobody else speaks in between is what servers that render the items one by one want.
     fn pairing(&mut self, items: &[Value]) {
         let mut open: Vec<&str> = Vec::new();
         for (index, item) in items.iter().enumerate() {
@@ -163,7 +159,7 @@ impl Judge {
                     let id = text_of(item, "call_id");
                     match open.iter().position(|call| *call == id) {
                         Some(place) => drop(open.remove(place)),
-                        None => self.report.add("or.pairing", at, format!("the output `{id}` answers no open call")),
+                        None => self.report.add(rules::ANSWERS, at, format!("the output `{id}` answers no open call")),
                     }
                 }
                 _ if matches!(text_of(item, "role"), "user" | "system" | "developer") => {
@@ -178,12 +174,11 @@ impl Judge {
 
     fn unanswered(&mut self, open: &[&str], at: &str) {
         if !open.is_empty() {
-            self.report.add("or.pairing", at, format!("the calls {open:?} are not answered before it"));
+            self.report.add(rules::ANSWERED, at, format!("the calls {open:?} are not answered before it"));
         }
     }
 
     /// "Item 'rs_…' of type 'reasoning' was provided without its required following item."
-    /// (<https://github.com/continuedev/continue/issues/8933>)
     fn reasoning_is_followed(&mut self, items: &[Value]) {
         for (index, item) in items.iter().enumerate().filter(|(_, item)| text_of(item, "type") == "reasoning") {
             let follows = items.get(index + 1).is_some_and(|next| {
@@ -194,7 +189,7 @@ impl Judge {
             });
             if !follows {
                 let what = format!("nothing of the same reply follows `{}`", text_of(item, "id"));
-                self.report.add("or.reasoning_followed", format!("body.input[{index}]"), what);
+                self.report.add(rules::FOLLOWED, format!("body.input[{index}]"), what);
             }
         }
     }

@@ -2,9 +2,12 @@
 
 use serde_json::Value;
 
-use super::super::{
-    openai_chat::members::data_url,
-    shape::{ANYTHING, BOOL, FULL_TEXT, Kind, LIST, Member, OBJECT, OPT_OBJECT, TEXT, is_word, may, need},
+use super::{
+    super::{
+        openai_chat::members::data_url,
+        shape::{ANYTHING, BOOL, FULL_TEXT, Kind, LIST, Member, OBJECT, OPT_OBJECT, TEXT, is_word, may, need},
+    },
+    rules,
 };
 
 const TEMPERATURE: Kind = Kind::new("a number from 0 to 2", |v| v.as_f64().is_some_and(|n| (0.0..=2.0).contains(&n)));
@@ -19,8 +22,8 @@ const CONTENT: Kind = Kind::new("a text that is not blank, or a list of parts th
     Value::Array(parts) => !parts.is_empty(),
     other => other.as_str().is_some_and(|text| !text.trim().is_empty()),
 });
-/// `call_id`: "Expected a string with maximum length 64" (<https://github.com/AnswerDotAI/fastllm/issues/45>), and by the
-/// schema at least one; the characters are those of every id that OpenAI makes.
+/// `call_id`: "Expected a string with maximum length 64", and by the schema at least one; the characters are those of every id
+/// that OpenAI makes.
 const CALL_ID: Kind = Kind::new("an id of 1 to 64 word characters", |v| v.as_str().is_some_and(|id| is_word(id, 64)));
 const ITEM_ID: Kind = CALL_ID;
 const STATUS: Kind = Kind::new("in_progress, completed or incomplete", |v| {
@@ -57,18 +60,18 @@ const INCLUDE: Kind = Kind::new("a list of what may be included", |v| {
 
 pub(super) const BODY: &[Member] = &[
     need("model", FULL_TEXT),
-    need("input", INPUT),
+    need("input", INPUT).by(rules::INPUT),
     may("instructions", FULL_TEXT),
     may("tools", LIST),
     may("tool_choice", ANYTHING),
     may("parallel_tool_calls", BOOL),
-    may("max_output_tokens", LIMIT),
-    may("temperature", TEMPERATURE),
-    may("top_p", SHARE),
+    may("max_output_tokens", LIMIT).by(rules::LIMIT),
+    may("temperature", TEMPERATURE).by(rules::SAMPLING),
+    may("top_p", SHARE).by(rules::SAMPLING),
     may("reasoning", OPT_OBJECT),
     may("text", OBJECT),
     may("store", BOOL),
-    may("include", INCLUDE),
+    may("include", INCLUDE).by(rules::INCLUDE),
     may("stream", BOOL),
     may("stream_options", OPT_OBJECT),
     may("background", BOOL),
@@ -88,25 +91,30 @@ pub(super) const BODY: &[Member] = &[
     may("truncation", TEXT),
     may("user", TEXT),
 ];
-pub(super) const REASONING_SETTINGS: &[Member] =
-    &[may("effort", EFFORT), may("summary", SUMMARY), may("mode", TEXT), may("context", TEXT)];
-pub(super) const INPUT_MESSAGE: &[Member] = &[may("type", TEXT), need("role", TEXT), need("content", CONTENT)];
+pub(super) const REASONING_SETTINGS: &[Member] = &[
+    may("effort", EFFORT).by(rules::EFFORT),
+    may("summary", SUMMARY).by(rules::EFFORT),
+    may("mode", TEXT),
+    may("context", TEXT),
+];
+pub(super) const INPUT_MESSAGE: &[Member] =
+    &[may("type", TEXT), need("role", TEXT), need("content", CONTENT).by(rules::CONTENT)];
 /// `EasyInputMessage`.
 pub(super) const ASSISTANT_TEXT: &[Member] =
-    &[may("type", TEXT), need("role", TEXT), need("content", FULL_TEXT), may("phase", PHASE)];
+    &[may("type", TEXT), need("role", TEXT), need("content", FULL_TEXT).by(rules::CONTENT), may("phase", PHASE)];
 /// `OutputMessage`.
 pub(super) const OUTPUT_MESSAGE: &[Member] = &[
-    need("type", TEXT),
-    need("id", ITEM_ID),
+    need("type", TEXT).by(rules::OUTPUT_MESSAGE),
+    need("id", ITEM_ID).by(rules::OUTPUT_MESSAGE),
     need("role", TEXT),
-    need("content", LIST),
-    need("status", STATUS),
+    need("content", LIST).by(rules::CONTENT),
+    need("status", STATUS).by(rules::OUTPUT_MESSAGE),
     may("phase", PHASE),
 ];
 pub(super) const FUNCTION_CALL: &[Member] = &[
     need("type", TEXT),
-    may("id", ITEM_ID),
-    need("call_id", CALL_ID),
+    may("id", ITEM_ID).by(rules::CALL_ID),
+    need("call_id", CALL_ID).by(rules::CALL_ID),
     need("name", FULL_TEXT),
     need("arguments", ANYTHING),
     may("status", STATUS),
@@ -115,16 +123,16 @@ pub(super) const FUNCTION_CALL: &[Member] = &[
 ];
 pub(super) const FUNCTION_OUTPUT: &[Member] = &[
     need("type", TEXT),
-    may("id", ITEM_ID),
-    need("call_id", CALL_ID),
+    may("id", ITEM_ID).by(rules::CALL_ID),
+    need("call_id", CALL_ID).by(rules::CALL_ID),
     need("output", Kind::new("a text, or a list of parts", |v| v.is_string() || v.is_array())),
     may("status", STATUS),
 ];
 pub(super) const REASONING: &[Member] = &[
     need("type", TEXT),
-    need("id", ITEM_ID),
-    // "Input[N] missing required field `summary`" (<https://github.com/newo-ether/Agora/issues/141>)
-    need("summary", LIST_OR_NONE),
+    need("id", ITEM_ID).by(rules::CALL_ID),
+    // "Input[N] missing required field `summary`"
+    need("summary", LIST_OR_NONE).by(rules::SUMMARY),
     may("content", LIST_OR_NONE),
     may("encrypted_content", Kind::new("a text or null", |v| v.is_string() || v.is_null())),
     may("status", STATUS),
@@ -134,28 +142,32 @@ pub(super) const INPUT_TEXT: &[Member] =
 pub(super) const INPUT_IMAGE: &[Member] = &[
     need("type", TEXT),
     need("detail", DETAIL),
-    may("image_url", IMAGE_URL),
+    may("image_url", IMAGE_URL).by(rules::IMAGE_URL),
     may("file_id", FULL_TEXT),
     may("prompt_cache_breakpoint", OBJECT),
 ];
 pub(super) const INPUT_FILE: &[Member] = &[
     need("type", TEXT),
     may("filename", FULL_TEXT),
-    may("file_data", DATA_URL),
+    may("file_data", DATA_URL).by(rules::FILE_DATA),
     may("file_url", URL),
     may("file_id", FULL_TEXT),
     may("detail", DETAIL),
     may("prompt_cache_breakpoint", OBJECT),
 ];
-pub(super) const OUTPUT_TEXT: &[Member] =
-    &[need("type", TEXT), need("text", FULL_TEXT), need("annotations", LIST_OR_NONE), need("logprobs", LIST_OR_NONE)];
+pub(super) const OUTPUT_TEXT: &[Member] = &[
+    need("type", TEXT),
+    need("text", FULL_TEXT),
+    need("annotations", LIST_OR_NONE).by(rules::OUTPUT_MESSAGE),
+    need("logprobs", LIST_OR_NONE).by(rules::OUTPUT_MESSAGE),
+];
 pub(super) const REFUSAL: &[Member] = &[need("type", TEXT), need("refusal", FULL_TEXT)];
 pub(super) const FUNCTION_TOOL: &[Member] = &[
     need("type", TEXT),
     need("name", FULL_TEXT),
     may("description", TEXT),
     need("parameters", OBJECT),
-    need("strict", BOOL),
+    need("strict", BOOL).by(rules::STRICT_SAID),
     may("defer_loading", BOOL),
     may("output_schema", OBJECT),
     may("allowed_callers", LIST),

@@ -6,6 +6,7 @@
 
 mod items;
 mod members;
+pub mod rules;
 mod tools;
 
 use serde_json::{Map, Value};
@@ -16,7 +17,7 @@ use super::{
 };
 use members::{BODY, REASONING_SETTINGS};
 
-const RULES: Rules = Rules { shape: "or.shape", unknown_member: "or.unknown_member" };
+const RULES: Rules = Rules { shape: rules::SHAPE, unknown_member: rules::UNKNOWN_MEMBER };
 
 /// What is wrong with a request that OpenAI and the servers that follow it closely shall take.
 ///
@@ -48,15 +49,15 @@ impl Judge {
         let is_true = |name: &str| body.get(name) == Some(&Value::Bool(true));
         // "Only set this when you set `stream: true`."
         if body.get("stream_options").is_some_and(Value::is_object) && !is_true("stream") {
-            self.report.add("or.stream_options", "body.stream_options", "stands without `stream: true`");
+            self.report.add(rules::STREAM_OPTIONS, "body.stream_options", "stands without `stream: true`");
         }
-        // <https://platform.openai.com/docs/guides/background>: "Background mode requires `store=true`".
+        // "Background mode requires `store=true`."
         if is_true("background") && !self.stored {
-            self.report.add("or.background", "body.background", "stands beside `store: false`");
+            self.report.add(rules::BACKGROUND, "body.background", "stands beside `store: false`");
         }
         // "Cannot be used in conjunction with `conversation`."
         if body.contains_key("previous_response_id") && body.contains_key("conversation") {
-            self.report.add("or.one_state", "body", "previous_response_id and conversation are both set");
+            self.report.add(rules::ONE_STATE, "body", "previous_response_id and conversation are both set");
         }
         if let Some(settings) = body.get("reasoning").filter(|settings| !settings.is_null()) {
             RULES.check(&mut self.report, settings, "body.reasoning", REASONING_SETTINGS, &[]);
