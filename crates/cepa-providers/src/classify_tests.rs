@@ -209,6 +209,23 @@ fn the_providers_words_are_found_in_every_shape() {
     }
 }
 
+// W4: in a stream the status is a number in the error, and the word beside it says more.
+#[test]
+fn a_word_says_more_than_a_number_that_stands_for_the_status() {
+    for (error, code) in [
+        (r#"{"code":503,"message":"m","status":"UNAVAILABLE"}"#, Some("UNAVAILABLE")),
+        (r#"{"code":"429","message":"m","type":"too_many_requests"}"#, Some("too_many_requests")),
+        (r#"{"code":503,"message":"m"}"#, Some("503")),
+        (r#"{"code":7,"message":"m","type":"t"}"#, Some("7")),
+    ] {
+        let body = format!(r#"{{"error":{error}}}"#);
+        assert_eq!(failure(None, &[], &body).code(), code, "{error}");
+        assert_eq!(failure(200, &[], &body).code(), code, "{error}");
+    }
+    let other = r#"{"error":{"code":429,"message":"m","type":"t"}}"#;
+    assert_eq!(failure(400, &[], other).code(), Some("429"), "another status than the answer's");
+}
+
 #[test]
 fn a_body_that_is_not_json_becomes_one_short_line() {
     for (status, body, message) in [

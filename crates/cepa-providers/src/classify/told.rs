@@ -129,8 +129,10 @@ impl Told {
         self.code.iter().chain(&self.other_words).map(String::as_str)
     }
 
-    /// The code to report: the provider's own, or its type. A number that only repeats the status says less than a type.
+    /// The code to report: the provider's own, or its type. A number that only repeats the status, or stands for it behind a
+    /// 200, says less than a type.
     pub(super) fn code(&self, status: Option<u16>) -> Option<String> {
+        let status = status.filter(|status| *status >= 300).or_else(|| self.status_in_code());
         let repeats_status = |code: &String| status.is_some_and(|status| code.parse() == Ok(status));
         self.code
             .as_ref()
