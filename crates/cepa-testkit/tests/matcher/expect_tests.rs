@@ -14,6 +14,10 @@ fn objects_are_subsets_except_arguments() {
     assert!(differs(r#"{"args":{"a":1}}"#, r#"{"args":{"a":1,"b":2}}"#));
     assert!(!differs(r#"{"args":{"a":{"x":1}}}"#, r#"{"args":{"a":{"x":1}}}"#));
     assert!(differs(r#"{"input":{"a":{"x":1}}}"#, r#"{"input":{"a":{"x":1,"y":2}}}"#));
+    // The input of a request of Responses is a list of items.
+    assert!(!differs(r#"{"input":[{"x":1}]}"#, r#"{"input":[{"x":1,"y":2}]}"#));
+    assert!(!differs(r#"{"input":{"1":{"x":1}}}"#, r#"{"input":[{},{"x":1,"y":2}]}"#));
+    assert!(differs(r#"{"input":[{"args":{}}]}"#, r#"{"input":[{"args":{"y":2}}]}"#));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{
 
 /// Kind `history`.
 pub(crate) fn history(case: &Json, observed: &Json) -> Differences {
-    let (_, expected) = super::provider_and_expectation(case);
+    let (_, expected) = super::target_and_expectation(case);
     let malformed = malformed(case, observed);
     if !malformed.is_empty() {
         return malformed;

@@ -1,13 +1,15 @@
 //! Invariants by name, from the judges of the testkit.
 
 use cepa_testkit::validate::{
-    Violation, anthropic, neutral,
+    Violation, anthropic, gemini, neutral,
     openai_chat::{self, Endpoint},
+    openai_responses,
 };
 
 use super::{
     expect::{Difference, Differences},
     json::Json,
+    target::Target,
 };
 
 /// Judges a value by the invariants of these names.
@@ -30,10 +32,12 @@ pub(crate) fn judge<'a>(names: impl IntoIterator<Item = &'a str>, value: &Json, 
 }
 
 /// Judges a body by all that its provider would refuse.
-pub(crate) fn judge_body(provider: &str, body: &Json, at: &str) -> Differences {
+pub(crate) fn judge_body(target: Target<'_>, body: &Json, at: &str) -> Differences {
     let value = body.to_value();
-    let violations = match provider {
+    let violations = match target.provider {
         "anthropic" => anthropic::validate(&value),
+        "openai-responses" => openai_responses::validate(&value),
+        "gemini" => gemini::validate_for(&value, target.generation),
         "deepseek" => openai_chat::validate_for(
             &value,
             Endpoint { assistant_members: &["reasoning_content"], ..Endpoint::default() },
@@ -43,8 +47,9 @@ pub(crate) fn judge_body(provider: &str, body: &Json, at: &str) -> Differences {
         }
         _ => openai_chat::validate(&value),
     };
-    // Some cases bring blocks of a kind that is still to come; the provider that made them gets them back.
-    differences(violations.into_iter().filter(|violation| violation.rule != "an.block_type"), at)
+    // Some cases bring blocks and items of a kind that is still to come; the provider that made them gets them back.
+    let still_to_come = ["an.block_type", "or.item_type"];
+    differences(violations.into_iter().filter(|violation| !still_to_come.contains(&violation.rule)), at)
 }
 
 fn differences(violations: impl Iterator<Item = Violation>, at: &str) -> Differences {

@@ -10,11 +10,15 @@ pub(crate) mod invariants;
 pub(crate) mod json;
 pub(crate) mod outcome;
 pub(crate) mod request;
+pub(crate) mod said;
 pub(crate) mod scenario;
 pub(crate) mod shape;
+pub(crate) mod target;
+pub(crate) mod written;
 
 use expect::{Difference, Differences};
 use json::Json;
+use target::Target;
 
 /// Judges the observation of a case by its kind.
 pub(crate) fn judge(case: &Json, observed: &Json) -> Differences {
@@ -28,7 +32,6 @@ pub(crate) fn judge(case: &Json, observed: &Json) -> Differences {
     }
 }
 
-fn provider_and_expectation(case: &Json) -> (&str, &Json) {
-    let provider = case.get("provider").and_then(Json::text).unwrap_or_default();
-    (provider, case.get("expect").unwrap_or(&Json::Null))
+fn target_and_expectation(case: &Json) -> (Target<'_>, &Json) {
+    (Target::of(case), case.get("expect").unwrap_or(&Json::Null))
 }

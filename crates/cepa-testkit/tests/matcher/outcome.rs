@@ -6,14 +6,16 @@ use super::{
     expect::{Difference, Differences, equals, matches, one_of},
     invariants,
     json::Json,
+    said::{self, Said, SaidCall},
     shape,
+    target::Target,
 };
 
 /// Kind `response`.
 pub(crate) fn response(case: &Json, observed: &Json) -> Differences {
-    let (provider, expected) = super::provider_and_expectation(case);
+    let (target, expected) = super::target_and_expectation(case);
     let Some(variants) = case.get("input").and_then(|input| input.get("variants")) else {
-        return reply(provider, expected, observed, "observed", false);
+        return reply(target, expected, observed, "observed", false);
     };
     let seen = observed.get("variants").map_or(&[][..], Json::items);
     let wanted = expected.get("variants").map_or(&[][..], Json::items);
@@ -21,12 +23,12 @@ pub(crate) fn response(case: &Json, observed: &Json) -> Differences {
         return vec![Difference::new("observed.variants", format!("{} outcomes", wanted.len()), observed)];
     }
     let pairs = wanted.iter().zip(seen).enumerate();
-    pairs.flat_map(|(n, (wanted, seen))| reply(provider, wanted, seen, &format!("observed[{n}]"), false)).collect()
+    pairs.flat_map(|(n, (wanted, seen))| reply(target, wanted, seen, &format!("observed[{n}]"), false)).collect()
 }
 
 /// Kind `stream`: an outcome for each way to split the body, all of them the same.
 pub(crate) fn stream(case: &Json, observed: &Json) -> Differences {
-    let (provider, expected) = super::provider_and_expectation(case);
+    let (target, expected) = super::target_and_expectation(case);
     let sse = case.get("input").and_then(|input| input.get("sse")).and_then(Json::text).unwrap_or_default();
     let entries = observed.items();
     let mut found = Differences::new();
@@ -59,7 +61,7 @@ pub(crate) fn stream(case: &Json, observed: &Json) -> Differences {
     for (index, entry) in entries.iter().enumerate() {
         let at = format!("observed[{index}]");
         let Some(outcome) = entry.get("outcome") else { continue };
-        found.extend(reply(provider, expected, outcome, &at, true));
+        found.extend(reply(target, expected, outcome, &at, true));
         if let (Some(most), Some(took)) = (expected.get("within_ms"), entry.get("elapsed_ms"))
             && took.number() > most.number()
         {
@@ -84,7 +86,7 @@ fn is_split(value: &Json) -> bool {
 }
 
 /// One outcome against its expectation, and what holds for every outcome.
-pub(crate) fn reply(provider: &str, expected: &Json, observed: &Json, at: &str, stream: bool) -> Differences {
+pub(crate) fn reply(target: Target<'_>, expected: &Json, observed: &Json, at: &str, stream: bool) -> Differences {
     let malformed = shape::outcome(observed, at, stream);
     if !malformed.is_empty() {
         return malformed;
@@ -114,9 +116,9 @@ pub(crate) fn reply(provider: &str, expected: &Json, observed: &Json, at: &str, 
         }
     }
     let at = format!("{at}.ok.replay");
-    found.extend(invariants::judge_body(provider, replay, &at));
+    found.extend(invariants::judge_body(target, replay, &at));
     if found.is_empty() {
-        found.extend(replay_says_the_same(provider, message, finish, replay, &at));
+        found.extend(replay_says_the_same(target.provider, message, finish, replay, &at));
     }
     found
 }
@@ -130,44 +132,20 @@ fn nothing_in(list: Option<&Json>, at: &str) -> Differences {
 
 /// The next request says what the reply said: its text, its calls, their arguments.
 fn replay_says_the_same(provider: &str, message: &Json, finish: &str, replay: &Json, at: &str) -> Differences {
-    let mut text = String::new();
-    let mut sent: Vec<(String, String, Json)> = Vec::new();
+    let Said { text, calls: sent } = said::of(provider, replay);
     let word = |value: &Json, name: &str| value.get(name).and_then(Json::text).unwrap_or_default().to_owned();
-    for turn in replay.get("messages").map_or(&[][..], Json::items) {
-        if word(turn, "role") != "assistant" {
-            continue;
-        }
-        let content = turn.get("content").unwrap_or(&Json::Null);
-        text.push_str(content.text().unwrap_or_default());
-        for block in content.items() {
-            match word(block, "type").as_str() {
-                "text" => text.push_str(&word(block, "text")),
-                "tool_use" if provider == "anthropic" => {
-                    sent.push((
-                        word(block, "id"),
-                        word(block, "name"),
-                        block.get("input").cloned().unwrap_or(Json::Null),
-                    ));
-                }
-                _ => {}
-            }
-        }
-        for call in turn.get("tool_calls").map_or(&[][..], Json::items) {
-            let function = call.get("function").unwrap_or(&Json::Null);
-            let args = Json::parse(&word(function, "arguments")).unwrap_or(Json::Null);
-            sent.push((word(call, "id"), word(function, "name"), args));
-        }
-    }
     let calls = message.get("tool_calls").map_or(&[][..], Json::items);
-    let wanted: Vec<_> = calls.iter().map(|call| (word(call, "id"), word(call, "name"))).collect();
-    let got: Vec<_> = sent.iter().map(|(id, name, _)| (id.clone(), name.clone())).collect();
-    if wanted != got {
-        return vec![Difference::new(at, format!("the calls {wanted:?}"), format!("{got:?}"))];
+    let same = |(call, sent): (&Json, &SaidCall)| {
+        // An id that we made is not sent where calls need none.
+        word(call, "name") == sent.name && sent.id.as_ref().is_none_or(|id| *id == word(call, "id"))
+    };
+    if calls.len() != sent.len() || !calls.iter().zip(&sent).all(same) {
+        return vec![Difference::new(at, format!("the calls {calls:?}"), format!("{sent:?}"))];
     }
     let mut found = Differences::new();
-    for (call, (_, _, args)) in calls.iter().zip(&sent) {
-        if let Some(wanted) = call.get("args").filter(|wanted| !wanted.is_null() && *wanted != args) {
-            found.push(Difference::new(at, format!("the arguments {wanted}"), args));
+    for (call, sent) in calls.iter().zip(&sent) {
+        if let Some(wanted) = call.get("args").filter(|wanted| !wanted.is_null() && **wanted != sent.args) {
+            found.push(Difference::new(at, format!("the arguments {wanted}"), &sent.args));
         }
     }
     let content = word(message, "content");

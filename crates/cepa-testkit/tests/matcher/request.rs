@@ -10,7 +10,7 @@ use super::{
 
 /// Kind `request`.
 pub(crate) fn request(case: &Json, observed: &Json) -> Differences {
-    let (provider, expected) = super::provider_and_expectation(case);
+    let (target, expected) = super::target_and_expectation(case);
     let input = case.get("input").unwrap_or(&Json::Null);
     let mut view = Vec::new();
     match (observed.get("bodies"), observed.get("error")) {
@@ -48,8 +48,11 @@ pub(crate) fn request(case: &Json, observed: &Json) -> Differences {
     if let Some(body) = view.get("body") {
         found.extend(invariants::judge(invariants::names(expected.get("invariants")), body, "body"));
         // Beyond the invariants: whatever its provider would refuse.
-        found.extend(invariants::judge_body(provider, body, "body"));
-        found.extend(matches(input.get("model").unwrap_or(&Json::Null), body.get("model"), "body.model"));
+        found.extend(invariants::judge_body(target, body, "body"));
+        // Gemini's is in the path.
+        if target.provider != "gemini" {
+            found.extend(matches(input.get("model").unwrap_or(&Json::Null), body.get("model"), "body.model"));
+        }
         found.extend(tools_are_known(input, body, observed));
     }
     found
@@ -73,7 +76,10 @@ fn tools_are_known(input: &Json, body: &Json, observed: &Json) -> Differences {
     let registered: Vec<&str> =
         input.get("tools").map_or(&[][..], Json::items).iter().filter_map(|tool| tool.get("name")?.text()).collect();
     let mut found = Differences::new();
-    for tool in body.get("tools").map_or(&[][..], Json::items) {
+    let listed = body.get("tools").map_or(&[][..], Json::items);
+    // Gemini's tools are lists of functions.
+    let inside = |tool| Json::get(tool, "functionDeclarations").map_or(std::slice::from_ref(tool), Json::items);
+    for tool in listed.iter().flat_map(inside) {
         let name = tool.get("function").unwrap_or(tool).get("name").and_then(Json::text).unwrap_or_default();
         let reached = observed.get("tool_names").and_then(|names| names.get(name)).and_then(Json::text);
         if !registered.contains(&name) && !reached.is_some_and(|reached| registered.contains(&reached)) {

@@ -10,7 +10,7 @@ use super::{
 
 /// Kind `scenario`.
 pub(crate) fn scenario(case: &Json, observed: &Json) -> Differences {
-    let (provider, expected) = super::provider_and_expectation(case);
+    let (target, expected) = super::target_and_expectation(case);
     let input = case.get("input").unwrap_or(&Json::Null);
     let malformed = malformed(input, observed);
     if !malformed.is_empty() {
@@ -24,7 +24,7 @@ pub(crate) fn scenario(case: &Json, observed: &Json) -> Differences {
             let at = format!("observed.http_requests[{index}]");
             match Json::parse(text) {
                 Ok(body) => {
-                    found.extend(invariants::judge_body(provider, &body, &at));
+                    found.extend(invariants::judge_body(target, &body, &at));
                     bodies.push(body);
                 }
                 Err(error) => found.push(Difference::new(at, format!("JSON ({error})"), text)),

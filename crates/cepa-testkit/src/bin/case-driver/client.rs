@@ -5,13 +5,18 @@ use std::{sync::Arc, time::Duration};
 use cepa_core::{ChatModel, Error};
 use cepa_providers::{
     anthropic::Anthropic,
+    gemini::Gemini,
     http::{HttpSettings, Proxy},
     openai::OpenAi,
+    responses::OpenAiResponses,
     retry::RetryPolicy,
 };
 use serde::Deserialize;
 
-use crate::{API_KEY, wire::endpoint};
+use crate::{
+    API_KEY,
+    wire::{GEMINI, OPENAI_RESPONSES, endpoint},
+};
 
 /// How often a request is tried.
 #[derive(Clone, Deserialize)]
@@ -57,11 +62,23 @@ pub(crate) fn model(
             }
         }
     };
-    if provider == "anthropic" {
-        let builder = Anthropic::builder(model).base_url(url).api_key(API_KEY).http(http).retry(policy);
-        return Ok(Arc::new(builder.build()?));
-    }
-    // A name of one's own keeps what the endpoint made for itself apart; here it is the protocol's.
-    let builder = OpenAi::builder(model).endpoint(endpoint(provider)?).provider(provider).base_url(url);
-    Ok(Arc::new(builder.api_key(API_KEY).http(http).retry(policy).build()?))
+    Ok(match provider {
+        "anthropic" => {
+            let builder = Anthropic::builder(model).base_url(url).api_key(API_KEY);
+            Arc::new(builder.http(http).retry(policy).build()?)
+        }
+        OPENAI_RESPONSES => {
+            let builder = OpenAiResponses::builder(model).provider(provider).base_url(url).api_key(API_KEY);
+            Arc::new(builder.http(http).retry(policy).build()?)
+        }
+        GEMINI => {
+            let builder = Gemini::builder(model).base_url(url).api_key(API_KEY);
+            Arc::new(builder.http(http).retry(policy).build()?)
+        }
+        // A name of one's own keeps what the endpoint made for itself apart; here it is the protocol's.
+        _ => {
+            let builder = OpenAi::builder(model).endpoint(endpoint(provider)?).provider(provider).base_url(url);
+            Arc::new(builder.api_key(API_KEY).http(http).retry(policy).build()?)
+        }
+    })
 }

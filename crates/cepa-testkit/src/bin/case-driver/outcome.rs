@@ -29,6 +29,17 @@ pub(crate) struct Reply {
 struct Usage {
     input: u64,
     output: u64,
+    /// Of the input, read from a cache.
+    cache_read: u64,
+    /// Of the output, not shown.
+    reasoning: u64,
+}
+
+impl From<cepa_core::Usage> for Usage {
+    fn from(usage: cepa_core::Usage) -> Self {
+        let cepa_core::Usage { input, output, cache_read, reasoning, .. } = usage;
+        Self { input, output, cache_read, reasoning }
+    }
 }
 
 #[derive(Serialize)]
@@ -64,7 +75,7 @@ impl Reply {
         Ok(Self {
             message: neutral::reply(message),
             finish: neutral::finish(response.finish_reason),
-            usage: response.usage.map(|usage| Usage { input: usage.input, output: usage.output }),
+            usage: response.usage.map(Usage::from),
             invalid_args: invalid.map(|call| call.id.clone()).collect(),
             reasoning,
             replay: replay(wire, &response)?,

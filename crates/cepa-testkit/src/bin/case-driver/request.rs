@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use cepa_agent::{ChatMemory, Version, load_whole};
 use cepa_core::{
     ChatOptions, ChatRequest, Entry, Error, History, Message, RawJson, Thinking, Tool, ToolChoice, ToolOutput, ToolSet,
-    ToolSpec,
+    ToolSpec, ToolStatus,
 };
 use cepa_providers::wire::names::ToolNames;
 use cepa_store::Sqlite;
@@ -46,6 +46,8 @@ struct OptionWords {
     tool_choice: Option<String>,
     parallel_tool_calls: Option<bool>,
     thinking: Option<ThinkingWords>,
+    #[serde(default)]
+    stop: Vec<String>,
     cache: Option<bool>,
     #[serde(default)]
     continue_pause: bool,
@@ -55,6 +57,7 @@ struct OptionWords {
 struct ThinkingWords {
     r#type: String,
     budget_tokens: Option<u32>,
+    effort: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -71,6 +74,15 @@ struct Decoded {
     response: Option<From>,
     #[serde(rename = "$from_stream")]
     stream: Option<From>,
+    #[serde(rename = "$result_of")]
+    result: Option<ResultOf>,
+}
+
+/// The result of a call of the reply before it, whatever its id is.
+#[derive(Deserialize)]
+struct ResultOf {
+    call: usize,
+    content: String,
 }
 
 #[derive(Deserialize)]
@@ -84,8 +96,10 @@ struct From {
 /// Builds the request as often as asked and reports each body.
 pub(crate) async fn run(line: &Line) -> Result<Observed, Fail> {
     let input: Input = line.input()?;
-    let messages: Vec<Message> =
-        input.messages.iter().map(|raw| message(raw, &input.model)).collect::<Result<_, Fail>>()?;
+    let mut messages: Vec<Message> = Vec::new();
+    for raw in &input.messages {
+        messages.push(message(raw, &input.model, &messages)?);
+    }
     let messages = match input.via.as_deref() {
         None => Ok(messages.into()),
         Some("sqlite-reopen") => through_a_file(messages).await?,
@@ -111,9 +125,14 @@ async fn through_a_file(messages: Vec<Message>) -> Result<Result<History, Error>
     Ok(trip.await)
 }
 
-/// A neutral message as it stands, or the reply that is decoded first.
-fn message(raw: &RawJson, model: &str) -> Result<Message, Fail> {
+/// A neutral message as it stands, or the reply that is decoded first, or the result of one of its calls.
+fn message(raw: &RawJson, model: &str, before: &[Message]) -> Result<Message, Fail> {
     let decoded: Decoded = raw.read()?;
+    if let Some(ResultOf { call, content }) = decoded.result {
+        let calls = before.iter().rev().map(Message::tool_calls).find(|calls| !calls.is_empty()).unwrap_or_default();
+        let call = calls.get(call).ok_or_else(|| "a result of no call".to_owned())?;
+        return Ok(Message::tool(&call.id, &call.name, ToolStatus::Ok, content));
+    }
     let Some(from) = decoded.response.or(decoded.stream) else { return Ok(raw.read()?) };
     let wire = Wire::of(&from.provider, from.model.as_deref().unwrap_or(model))?;
     let response = match (&from.body, &from.sse) {
@@ -157,13 +176,14 @@ pub(crate) fn choice(word: &str) -> ToolChoice {
 fn options(words: &OptionWords) -> ChatOptions {
     let thinking = words.thinking.as_ref().map(|thinking| match (thinking.r#type.as_str(), thinking.budget_tokens) {
         ("enabled", Some(budget)) => Thinking::Budget(budget),
-        ("enabled", None) => Thinking::Effort("medium".to_owned()),
+        ("enabled", None) => Thinking::Effort(thinking.effort.clone().unwrap_or_else(|| "medium".to_owned())),
         _ => Thinking::Off,
     });
     ChatOptions {
         max_tokens: words.max_tokens,
         parallel_tool_calls: words.parallel_tool_calls,
         thinking,
+        stop: words.stop.clone(),
         cache: words.cache,
         continue_pause: words.continue_pause,
         ..ChatOptions::default()
@@ -181,10 +201,16 @@ fn renamed(tools: &ToolSet, body: Option<&String>) -> Result<BTreeMap<String, St
     struct Entry {
         name: Option<String>,
         function: Option<Box<Entry>>,
+        /// Gemini's list of tools in a tool.
+        #[serde(default, rename = "functionDeclarations")]
+        functions: Vec<Entry>,
     }
     let names = ToolNames::of(tools)?;
     let body: Option<Body> = body.and_then(|body| serde_json::from_str(body).ok());
-    let entries = body.into_iter().flat_map(|body| body.tools);
+    let entries = body.into_iter().flat_map(|body| body.tools).flat_map(|mut entry| {
+        let inner = std::mem::take(&mut entry.functions);
+        std::iter::once(entry).chain(inner)
+    });
     let sent = entries.filter_map(|entry| entry.name.or_else(|| entry.function?.name));
     Ok(sent
         .filter(|name| tools.get(name).is_none())

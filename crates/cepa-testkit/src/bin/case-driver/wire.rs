@@ -9,17 +9,26 @@ use cepa_providers::{
     wire::{
         Dialect,
         anthropic::AnthropicMessages,
+        gemini::GenerateContent,
         ids::IdRule,
         openai_chat::{NullContent, OpenAiChat, ReplayReasoning, SystemPlace},
+        openai_responses::{EncryptedReasoning, Quirks as ResponsesQuirks, Responses, StrictTools, Summary},
         reply::ReplyDecoder,
     },
 };
 use serde::Deserialize;
 
-/// One of the two dialects.
+/// The provider of OpenAI's Responses.
+pub(crate) const OPENAI_RESPONSES: &str = "openai-responses";
+/// The provider of Gemini's own interface.
+pub(crate) const GEMINI: &str = "gemini";
+
+/// One of the four dialects.
 pub(crate) enum Wire {
     OpenAi(Box<OpenAiChat>),
     Anthropic(AnthropicMessages),
+    Responses(Box<Responses>),
+    Gemini(GenerateContent),
 }
 
 /// Settings of an endpoint, in the protocol's words.
@@ -30,6 +39,41 @@ pub(crate) struct QuirkWords {
     single_leading_system: bool,
     replay_reasoning: Option<String>,
     tool_call_id: Option<String>,
+    /// Of Responses: `fitting`, `narrowed`, `never`.
+    strict_tools: Option<String>,
+    /// Of Responses: `asked`, `not-asked`.
+    encrypted_reasoning: Option<String>,
+    /// Of Responses: `auto`, `concise`, `detailed`.
+    reasoning_summary: Option<String>,
+}
+
+fn unknown(what: &str) -> Error {
+    Error::new(ErrorKind::InvalidConfig, format!("the setting {what} is not known"))
+}
+
+impl QuirkWords {
+    fn responses(&self) -> Result<ResponsesQuirks, Error> {
+        let mut quirks = ResponsesQuirks::default();
+        match self.strict_tools.as_deref() {
+            None | Some("fitting") => {}
+            Some("narrowed") => quirks.strict_tools = StrictTools::Narrowed,
+            Some("never") => quirks.strict_tools = StrictTools::Never,
+            Some(other) => return Err(unknown(other)),
+        }
+        match self.encrypted_reasoning.as_deref() {
+            None | Some("asked") => {}
+            Some("not-asked") => quirks.encrypted_reasoning = EncryptedReasoning::NotAsked,
+            Some(other) => return Err(unknown(other)),
+        }
+        quirks.summary = match self.reasoning_summary.as_deref() {
+            None => None,
+            Some("auto") => Some(Summary::Auto),
+            Some("concise") => Some(Summary::Concise),
+            Some("detailed") => Some(Summary::Detailed),
+            Some(other) => return Err(unknown(other)),
+        };
+        Ok(quirks)
+    }
 }
 
 /// How a body ends.
@@ -51,11 +95,13 @@ impl Wire {
     /// The same with the endpoint's settings.
     pub(crate) fn with_quirks(provider: &str, model: &str, words: &QuirkWords) -> Result<Self, Error> {
         let origin = Origin { provider: provider.into(), model: model.into() };
-        if provider == "anthropic" {
-            return Ok(Self::Anthropic(AnthropicMessages::new(origin)));
+        match provider {
+            "anthropic" => return Ok(Self::Anthropic(AnthropicMessages::new(origin))),
+            OPENAI_RESPONSES => return Ok(Self::Responses(Box::new(Responses::new(origin, words.responses()?)))),
+            GEMINI => return Ok(Self::Gemini(GenerateContent::new(origin))),
+            _ => {}
         }
         let mut quirks = (endpoint(provider)?.quirks)();
-        let unknown = |what: &str| Error::new(ErrorKind::InvalidConfig, format!("the setting {what} is not known"));
         match words.assistant_null_content.as_deref() {
             None => {}
             Some("empty-string") => quirks.null_content = NullContent::EmptyString,
@@ -82,6 +128,8 @@ impl Wire {
         let pieces = match self {
             Self::OpenAi(dialect) => dialect.encode(request)?,
             Self::Anthropic(dialect) => dialect.encode(request)?,
+            Self::Responses(dialect) => dialect.encode(request)?,
+            Self::Gemini(dialect) => dialect.encode(request)?,
         };
         String::from_utf8(pieces.concat()).map_err(|error| Error::new(ErrorKind::Decode, error.to_string()))
     }
@@ -91,6 +139,8 @@ impl Wire {
         match self {
             Self::OpenAi(dialect) => dialect.decode(body),
             Self::Anthropic(dialect) => dialect.decode(body),
+            Self::Responses(dialect) => dialect.decode(body),
+            Self::Gemini(dialect) => dialect.decode(body),
         }
     }
 
@@ -104,6 +154,8 @@ impl Wire {
         let result = match self {
             Self::OpenAi(dialect) => fold(ReplyDecoder::new(&**dialect, sink), pieces, eof),
             Self::Anthropic(dialect) => fold(ReplyDecoder::new(dialect, sink), pieces, eof),
+            Self::Responses(dialect) => fold(ReplyDecoder::new(&**dialect, sink), pieces, eof),
+            Self::Gemini(dialect) => fold(ReplyDecoder::new(dialect, sink), pieces, eof),
         };
         let deltas = std::mem::take(&mut *deltas.lock().unwrap_or_else(PoisonError::into_inner));
         (result, deltas)
@@ -148,10 +200,17 @@ fn fold<'b, A: cepa_providers::wire::Accumulator>(
     reply.finish()
 }
 
-#[derive(Deserialize)]
+/// Where replies and their events name their model.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Named {
     model: Option<String>,
+    /// Anthropic's first event.
     message: Option<Box<Named>>,
+    /// The first events of Responses.
+    response: Option<Box<Named>>,
+    #[serde(rename = "modelVersion")]
+    model_version: Option<String>,
 }
 
 /// The model that a reply names; `m` if it names none.
@@ -169,6 +228,7 @@ pub(crate) fn model_of_stream(sse: &str) -> String {
 
 fn named(json: &str) -> Option<String> {
     let named = serde_json::from_str::<Named>(json).ok()?;
-    let model = named.model.or_else(|| named.message.and_then(|message| message.model))?;
+    let inside = [named.message, named.response].into_iter().flatten().find_map(|inner| inner.model);
+    let model = named.model.or(inside).or(named.model_version)?;
     (!model.is_empty()).then_some(model)
 }

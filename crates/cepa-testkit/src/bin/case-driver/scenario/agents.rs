@@ -28,9 +28,8 @@ pub(crate) fn build(
     folder: &Path,
     record: &Arc<Record>,
 ) -> Result<Result<Agents, Error>, Fail> {
-    let kind =
-        words(input).into_values().find_map(|agent| agent.memory).map_or("none".to_owned(), |memory| memory.kind);
-    let store = memory::open(&kind, folder)?;
+    let memory = words(input).into_values().find_map(|agent| agent.memory);
+    let store = memory::open(memory.as_ref(), folder)?;
     build_on(input, removed, model, store, record)
 }
 

@@ -52,6 +52,8 @@ pub(crate) struct AgentWords {
 #[derive(Clone, Deserialize)]
 pub(crate) struct MemoryWords {
     pub(crate) kind: String,
+    /// Of a window over a memory.
+    pub(crate) max_messages: Option<u64>,
 }
 
 #[derive(Clone, Deserialize)]

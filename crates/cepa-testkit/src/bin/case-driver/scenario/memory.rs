@@ -2,18 +2,24 @@
 
 use std::{path::Path, sync::Arc};
 
-use cepa_agent::{Bare, ChatMemory, ConversationInfo, InMemory, Loaded, TurnStore, Version};
+use cepa_agent::{Bare, ChatMemory, ConversationInfo, InMemory, Loaded, TurnStore, Version, Window, Windowed};
 use cepa_core::{BoxFuture, Entry, Error, ErrorKind};
 use cepa_store::Sqlite;
 
+use super::input::MemoryWords;
 use crate::line::Fail;
 
-/// A store of this kind; a database lies in `folder`.
-pub(crate) fn open(kind: &str, folder: &Path) -> Result<Option<Arc<dyn TurnStore>>, Fail> {
-    Ok(Some(match kind {
+/// A store as the input describes it; a database lies in `folder`.
+pub(crate) fn open(words: Option<&MemoryWords>, folder: &Path) -> Result<Option<Arc<dyn TurnStore>>, Fail> {
+    let Some(words) = words else { return Ok(None) };
+    Ok(Some(match words.kind.as_str() {
         "none" => return Ok(None),
         "memory" => Arc::new(InMemory::new()),
         "sqlite" => Arc::new(Sqlite::open(folder.join("case.db"))?),
+        "windowed" => {
+            let most = words.max_messages.ok_or_else(|| "the window has no size".to_owned())?;
+            Arc::new(Windowed::new(InMemory::new(), Window::messages(most)?))
+        }
         "failing" => Arc::new(Bare::new(Failing(InMemory::new()))),
         kind => return Err(Fail::Crash(format!("the memory `{kind}` is not known"))),
     }))
