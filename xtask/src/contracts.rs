@@ -1,11 +1,12 @@
-//! `contracts`: every built line of `docs/contracts.md` is pinned by a test that names it; then the field reports.
+//! `contracts`: every built line of `docs/contracts.md` is pinned by a test that names it; then the field reports and the
+//! rules of judges.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{field_reports, pins, run};
+use crate::{conformance, field_reports, pins, run};
 
 const LINES: &str = "docs/contracts.md";
 const TABLE: &str = "docs/contract-tests.md";
@@ -54,6 +55,7 @@ pub(crate) fn command(mode: Mode) -> Result<()> {
     }
     let built = lines.iter().filter(|line| line.state == State::Built).map(|line| line.name.clone()).collect();
     problems.extend(field_reports::check(&root, mode, &built)?);
+    problems.extend(conformance::check(&root, mode)?);
     if problems.is_empty() {
         return Ok(());
     }

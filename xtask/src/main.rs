@@ -2,6 +2,7 @@
 
 mod bench;
 mod budgets;
+mod conformance;
 mod contracts;
 mod field_reports;
 mod fuzz;
@@ -24,8 +25,9 @@ usage: cargo xtask COMMAND
                       aimock-openai aimock-responses aimock-anthropic aimock-gemini llamacpp
                       requests-openai requests-responses requests-anthropic requests-gemini
   check-layers        crate edges, dependency budgets, licences, file sizes, machine paths
-  contracts [--write] which test pins which line of docs/contracts.md and docs/field-reports.md;
-                      --write renews docs/contract-tests.md and docs/field-report-tests.md
+  contracts [--write] which test pins which line of docs/contracts.md and docs/field-reports.md, and which
+                      one tries which rule of a judge; --write renews docs/contract-tests.md,
+                      docs/field-report-tests.md and docs/conformance.md
   fuzz [MINUTES]      broken bodies for every reader of what servers send, so long each (default 1)
   bench               CPU time of a model call through cepa and through a loop written by hand
 ";

@@ -106,7 +106,7 @@ impl Reader<'_> {
 }
 
 /// The name of the function that this line declares.
-fn function(text: &str) -> Option<&str> {
+pub(crate) fn function(text: &str) -> Option<&str> {
     let mut rest = text;
     for word in ["pub", "(crate)", "const", "async"] {
         rest = rest.strip_prefix(word).unwrap_or(rest).trim_start();
@@ -134,6 +134,19 @@ pub(crate) fn reports(text: &str) -> Vec<String> {
         word.strip_prefix("FR-").is_some_and(|digits| digits.len() == 3 && digits.bytes().all(|b| b.is_ascii_digit()))
     };
     text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').filter(is_report).map(str::to_owned).collect()
+}
+
+/// Rules of judges in a text: two capitals, a dash and two digits, standing as a word of their own.
+pub(crate) fn rules(text: &str) -> Vec<String> {
+    let is_rule = |word: &&str| match word.as_bytes() {
+        [first, second, b'-', digits @ ..] => {
+            [first, second].iter().all(|b| b.is_ascii_uppercase())
+                && digits.len() == 2
+                && digits.iter().all(u8::is_ascii_digit)
+        }
+        _ => false,
+    };
+    text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').filter(is_rule).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

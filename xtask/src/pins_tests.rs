@@ -1,6 +1,6 @@
 //! Which comments pin a contract line.
 
-use super::{function, is_test_file, names, pins, reports};
+use super::{function, is_test_file, names, pins, reports, rules};
 
 fn of(path: &str, text: &str) -> Vec<(String, String)> {
     let short = |test: String| test.rsplit("::").next().unwrap().to_owned();
@@ -102,4 +102,9 @@ fn functions_and_files() {
     for path in ["a/src/x.rs", "a/src/contests.rs", "a/tests/x.json"] {
         assert!(!is_test_file(path), "{path}");
     }
+}
+
+#[test]
+fn rules_of_judges_are_names_too() {
+    assert_eq!(rules("OC-01, not SC-1, AN-100 or FR-012; xOC-02 and (GE-36)"), ["OC-01", "GE-36"]);
 }
