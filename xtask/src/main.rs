@@ -1,4 +1,4 @@
-//! Developer commands of cepa: `cargo xtask test`, `peers`, `check-layers`, `contracts`, `fuzz`, `bench`.
+//! Developer commands of cepa: `cargo xtask test`, `peers`, `check-layers`, `contracts`, `fuzz`, `soak`, `bench`.
 
 mod bench;
 mod budgets;
@@ -13,6 +13,7 @@ mod peers;
 mod pins;
 mod report;
 mod run;
+mod soak;
 mod suite;
 
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ usage: cargo xtask COMMAND
                       one tries which rule of a judge; --write renews docs/contract-tests.md,
                       docs/field-report-tests.md and docs/conformance.md
   fuzz [MINUTES]      broken bodies for every reader of what servers send, so long each (default 1)
+  soak [SERIES]       tests at full length: kills, writers, programs or all (the default)
   bench               CPU time of a model call through cepa and through a loop written by hand
 ";
 
@@ -44,6 +46,8 @@ fn main() -> ExitCode {
         ["contracts", "--write"] => contracts::command(contracts::Mode::Write),
         ["fuzz"] => fuzz::command("1"),
         ["fuzz", minutes] => fuzz::command(minutes),
+        ["soak"] => soak::command("all"),
+        ["soak", series] => soak::command(series),
         ["bench"] => bench::command(),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
