@@ -112,19 +112,20 @@ impl Conversation {
         stream.with_turn(Box::pin(async move { this.resume_with_options(decisions, options).await }))
     }
 
-    /// The calls that wait for a person, oldest first.
+    /// The calls that wait for a person, oldest first. One that nobody decided in time waits no longer; the next touch
+    /// of the conversation, or [`Agent::recover`], tells the model so.
     ///
     /// # Errors
     /// `store` if the store cannot be read.
     pub async fn pending(&self) -> Result<Vec<Pause>, Error> {
         let core = &self.agent.core;
-        match &self.id {
-            Some(id) => core.store.pending(Some(id)).await,
-            None => {
-                let all = core.store.pending(None).await?;
-                Ok(all.into_iter().filter(|pause| pause.conversation == pause.turn).collect())
-            }
+        let mut pending = core.store.pending(self.id.as_deref()).await?;
+        if self.id.is_none() {
+            pending.retain(|pause| pause.conversation == pause.turn);
         }
+        let now = core.now_ms();
+        pending.retain(|pause| !pause.is_expired(now));
+        Ok(pending)
     }
 
     /// Whether calls wait for a person.
@@ -167,27 +168,35 @@ impl Conversation {
         }
     }
 
-    /// Drives the turn that a crash left behind in this conversation, if there is one.
+    /// Drives the turn that a crash left behind in this conversation, or whose pauses have expired, if there is one.
     ///
     /// # Errors
     /// As [`Conversation::chat`].
     pub async fn recover(&self) -> Result<Option<TurnResult>, TurnError> {
         let Some(id) = &self.id else { return Ok(None) };
         let held = Held::enter(&self.agent, id, &CancellationToken::new()).await?;
+        let recovered = self.drive_live(id).await;
+        held.leave().await;
+        recovered
+    }
+
+    /// As [`Conversation::recover`], unless somebody works on the conversation now: then nothing is to be recovered.
+    pub(crate) async fn recover_if_free(&self) -> Result<Option<TurnResult>, TurnError> {
+        let Some(id) = &self.id else { return Ok(None) };
+        let Some(held) = Held::try_enter(&self.agent, id).await? else { return Ok(None) };
+        let recovered = self.drive_live(id).await;
+        held.leave().await;
+        recovered
+    }
+
+    async fn drive_live(&self, id: &str) -> Result<Option<TurnResult>, TurnError> {
+        let core = &self.agent.core;
         let mut last = None;
-        for live in self.agent.core.store.live_turns(Some(id)).await? {
-            if !live.paused {
-                let result = self.turn(TurnStart::Resume { turn: live.id }, TurnOptions::new()).await;
-                match result {
-                    Ok(result) => last = Some(result),
-                    Err(error) => {
-                        held.leave().await;
-                        return Err(error);
-                    }
-                }
+        for live in core.store.live_turns(Some(id)).await? {
+            if !live.paused || resume::expire(core, &live.id).await? {
+                last = Some(self.turn(TurnStart::Resume { turn: live.id }, TurnOptions::new()).await?);
             }
         }
-        held.leave().await;
         Ok(last)
     }
 
@@ -264,6 +273,22 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// Takes it if nobody has it.
+    pub(crate) async fn try_enter(agent: &Agent, conversation: &str) -> Result<Option<Self>, Error> {
+        let core = &agent.core;
+        let Some(queue) = queue::try_enter(&core.queue, conversation) else { return Ok(None) };
+        match core.keeper.lease(conversation).await {
+            Ok(lease) => Ok(Some(Self::new(agent, conversation, lease.token, queue))),
+            Err(error) if error.kind() == ErrorKind::Busy => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn new(agent: &Agent, conversation: &str, token: u64, queue: tokio::sync::OwnedMutexGuard<()>) -> Self {
+        let (agent, conversation) = (agent.clone(), conversation.to_owned());
+        Self { agent, conversation, token, left: false, queue: Some(queue) }
+    }
+
     /// Waits for it, until it is the caller's or `cancel` ends the wait.
     pub(crate) async fn enter(agent: &Agent, conversation: &str, cancel: &CancellationToken) -> Result<Self, Error> {
         let core = &agent.core;
@@ -276,10 +301,7 @@ impl Held {
         let mut told = false;
         loop {
             match core.keeper.lease(conversation).await {
-                Ok(lease) => {
-                    let (agent, conversation) = (agent.clone(), conversation.to_owned());
-                    return Ok(Self { agent, conversation, token: lease.token, left: false, queue: Some(queue) });
-                }
+                Ok(lease) => return Ok(Self::new(agent, conversation, lease.token, queue)),
                 Err(error) if error.kind() == ErrorKind::Busy && tokio::time::Instant::now() < until => {
                     // A wait of seconds looks like a fault to whoever does not know of it.
                     if !std::mem::replace(&mut told, true) {

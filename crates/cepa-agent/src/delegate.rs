@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cepa_core::{BoxFuture, Entry, Error, History, RawJson};
 
 use crate::{
+    audit::AuditEntry,
     memory::{ChatMemory, ConversationInfo, CorruptRow, Loaded, Version},
     pause::{Decision, Pause},
     store::{Commit, Lease, LiveTurn, StoredTurn, TurnRow, TurnStore},
@@ -63,6 +64,15 @@ macro_rules! delegate_turns {
             now: i64,
         ) -> BoxFuture<'a, Result<Pause, Error>> {
             ($inner).decide(pause, decision, actor, now)
+        }
+
+        fn audit<'a>(
+            &'a $self,
+            conversation: Option<&'a str>,
+            after: u64,
+            limit: usize,
+        ) -> BoxFuture<'a, Result<Vec<AuditEntry>, Error>> {
+            ($inner).audit(conversation, after, limit)
         }
 
         fn full_result<'a>(&'a $self, message: &'a str) -> BoxFuture<'a, Result<Option<RawJson>, Error>> {

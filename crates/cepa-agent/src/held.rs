@@ -9,6 +9,7 @@ use std::{
 use cepa_core::{BoxFuture, Content, Entry, Error, History, Message, Part, RawJson, Role, Source, pairing};
 
 use crate::{
+    audit::AuditEntry,
     delegate::delegate_turns,
     lru::Lru,
     memory::{ChatMemory, ConversationInfo, CorruptRow, Loaded, Version},

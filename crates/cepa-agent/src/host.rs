@@ -53,6 +53,8 @@ pub(crate) struct KernelHost {
     new_pauses: AtomicBool,
     storing: Arc<AtomicBool>,
     late: AtomicBool,
+    /// Whether the calls that are open may have been decided on with other tools than these.
+    pub(crate) may_have_changed: bool,
 }
 
 impl KernelHost {
@@ -72,6 +74,7 @@ impl KernelHost {
             new_pauses: AtomicBool::new(false),
             storing: Arc::default(),
             late: AtomicBool::new(false),
+            may_have_changed: false,
         }
     }
 
@@ -193,6 +196,10 @@ impl KernelHost {
             None => {
                 let text = texts::unknown_tool(&planned.call.name, self.kernel.list_tools());
                 Err(Error::new(ErrorKind::InvalidTool, text))
+            }
+            Some(tool) if self.may_have_changed && schema_hash(&tool) != planned.schema_hash => {
+                let text = texts::changed_tool(&planned.call.name);
+                Err(Error::new(ErrorKind::Tool, text))
             }
             Some(tool) => {
                 let request = ToolRequest { tool, call: planned.call, context, decided: self.decided(args) };

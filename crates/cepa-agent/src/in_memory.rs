@@ -16,6 +16,7 @@ use cepa_core::{BoxFuture, EncodedSlot, Entry, Error, History, RawJson};
 pub use self::bare::Bare;
 use self::turns::Turns;
 use crate::{
+    audit::AuditEntry,
     ids,
     memory::{ChatMemory, ConversationInfo, Loaded, Version},
     pause::{Decision, Pause},
@@ -141,8 +142,9 @@ impl State {
     }
 
     fn clear(&mut self, id: &str) {
-        self.turns.clear(id);
-        let conversation = self.change(id, ids::now_ms());
+        let now = ids::now_ms();
+        self.turns.clear(id, now);
+        let conversation = self.change(id, now);
         conversation.epoch += 1;
         conversation.history = History::new();
         conversation.ids.clear();
@@ -298,6 +300,15 @@ impl TurnStore for InMemory {
         now: i64,
     ) -> BoxFuture<'a, Result<Pause, Error>> {
         Box::pin(async move { self.state().turns.decide(pause, decision, actor, now) })
+    }
+
+    fn audit<'a>(
+        &'a self,
+        conversation: Option<&'a str>,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<AuditEntry>, Error>> {
+        ready(Ok(self.state().turns.audit(conversation, after, limit)))
     }
 
     fn full_result<'a>(&'a self, message: &'a str) -> BoxFuture<'a, Result<Option<RawJson>, Error>> {

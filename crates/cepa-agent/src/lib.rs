@@ -1,6 +1,7 @@
 //! The agent of cepa: the turn and its driver, the gate, pauses, memory.
 
 mod agent;
+pub mod audit;
 mod body;
 mod cap;
 mod clock;
@@ -36,6 +37,7 @@ mod window;
 mod words;
 
 pub use agent::{Agent, AgentBuilder, WhilePaused};
+pub use audit::{AuditEntry, AuditKind};
 pub use clock::Clock;
 pub use conversation::Conversation;
 pub use event::{AgentEvent, Listeners};
@@ -44,7 +46,7 @@ pub use held::Held;
 pub use in_memory::{Bare, InMemory};
 pub use memory::{ChatMemory, ConversationInfo, CorruptRow, Loaded, Version, load_whole};
 pub use memory_filter::{MEMORY_ORDER, MemoryFilter};
-pub use options::{Decisions, Input, TurnOptions, TurnRequest, TurnStart};
+pub use options::{ChangedTools, Decisions, Input, TurnOptions, TurnRequest, TurnStart};
 pub use pause::{Decision, Pause, PauseKind, PauseState};
 pub use paused::PausedState;
 pub use result::{Record, TurnError, TurnResult, TurnStatus};

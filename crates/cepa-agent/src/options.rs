@@ -11,6 +11,16 @@ use crate::{
     turn::{OnExhausted, Siblings, Turn, TurnSettings},
 };
 
+/// What becomes of a call whose tool is another than when the call was decided on: its schema differs, or it is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChangedTools {
+    /// It does not run.
+    #[default]
+    Refuse,
+    /// It runs with the tool as it is now.
+    Accept,
+}
+
 /// Options of one turn; what is `None` is as the agent was built.
 #[derive(Clone, Debug, Default)]
 pub struct TurnOptions {
@@ -36,6 +46,8 @@ pub struct TurnOptions {
     pub cancel: CancellationToken,
     /// Who decides in [`crate::Conversation::resume`], as the store keeps it.
     pub actor: Option<String>,
+    /// Whether a call may run though its tool has changed, or is not known here, since the call was decided on.
+    pub changed_tools: ChangedTools,
     pub(crate) listeners: Listeners,
     pub(crate) stream: bool,
 }
@@ -84,6 +96,11 @@ impl TurnOptions {
     /// Cancels the turn when this token is cancelled.
     pub fn cancel(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
+        self
+    }
+    /// Lets calls run though their tool has changed since they were shown; without this they are refused.
+    pub fn accept_changed_tools(mut self) -> Self {
+        self.changed_tools = ChangedTools::Accept;
         self
     }
     /// Says who decides.

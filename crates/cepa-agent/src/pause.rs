@@ -124,6 +124,21 @@ pub struct Pause {
     pub decided: Option<i64>,
 }
 
+impl Pause {
+    /// Whether it may no longer be decided: nobody did in time, noticed or not.
+    pub fn is_expired(&self, now: i64) -> bool {
+        match self.state {
+            PauseState::Expired => true,
+            PauseState::Pending => self.expires.is_some_and(|expires| now >= expires),
+            PauseState::Approved
+            | PauseState::Edited
+            | PauseState::Rejected
+            | PauseState::Replied
+            | PauseState::Cancelled => false,
+        }
+    }
+}
+
 macro_rules! words {
     ($type:ty, $($variant:ident => $word:literal),+ $(,)?) => {
         impl $type {
@@ -138,6 +153,8 @@ macro_rules! words {
         }
     };
 }
+pub(crate) use words;
+
 words!(PauseKind, Approval => "approval", Unknown => "unknown", Environment => "environment");
 words!(PauseState, Pending => "pending", Approved => "approved", Edited => "edited", Rejected => "rejected",
     Replied => "replied", Expired => "expired", Cancelled => "cancelled");
@@ -149,7 +166,7 @@ words!(PauseState, Pending => "pending", Approved => "approved", Edited => "edit
 pub fn settle(pause: &Pause, decision: &Decision, now: i64) -> Result<Settled, Error> {
     match pause.state {
         PauseState::Pending => {
-            if pause.expires.is_some_and(|expires| now >= expires) {
+            if pause.is_expired(now) {
                 return Ok(Settled::Expired(expired(&pause.id)));
             }
             Ok(Settled::Now)

@@ -8,7 +8,7 @@ use crate::{
     agent::Core,
     conversation::{Conversation, Held},
     host::schema_hash,
-    options::{Decisions, TurnOptions, TurnStart},
+    options::{ChangedTools, Decisions, TurnOptions, TurnStart},
     pause::{Decision, Pause, PauseState, no_such_pause},
     result::{TurnError, TurnResult},
     store::{CallChange, CallKey, CallRow, CallState},
@@ -27,7 +27,7 @@ pub(crate) async fn decide_and_go_on(
     // Decisions are taken before the conversation is held: whoever drives it meanwhile takes them up.
     let mut turn = None;
     for (pause, decision) in decisions {
-        let decision = check(core, &pause, decision)?;
+        let decision = check(core, &pause, decision, options.changed_tools)?;
         turn = Some(pause.turn.clone());
         core.store.decide(&pause.id, decision, &actor, core.now_ms()).await?;
     }
@@ -82,7 +82,7 @@ async fn by_pause(core: &Core, key: &str, decisions: Decisions) -> Result<Vec<(P
 }
 
 /// Checks a decision against the tool as it is now, and brings edited arguments into the form that runs.
-fn check(core: &Core, pause: &Pause, decision: Decision) -> Result<Decision, Error> {
+fn check(core: &Core, pause: &Pause, decision: Decision, changed: ChangedTools) -> Result<Decision, Error> {
     if pause.state != PauseState::Pending {
         // It is settled: the store compares.
         return Ok(normalised(core, pause, decision.clone()).unwrap_or(decision));
@@ -90,21 +90,28 @@ fn check(core: &Core, pause: &Pause, decision: Decision) -> Result<Decision, Err
     match decision {
         Decision::Reject { .. } | Decision::Reply { .. } => Ok(decision),
         Decision::Approve | Decision::Edit { .. } => {
-            // What was shown is bound to the tool as it was. A tool that a filter adds is not known here.
-            let known = core.kernel.find_tool(&pause.tool);
-            if known.is_some_and(|tool| schema_hash(tool) != pause.schema_hash) {
-                let text = format!(
-                    "the tool `{}` has changed since the call was shown: reject it, or ask the model again",
-                    pause.tool
-                );
-                return Err(Error::new(ErrorKind::InvalidTool, text));
-            }
-            if known.is_none() {
-                let text = format!("the tool `{}` is gone since the call was shown: reject the call", pause.tool);
-                return Err(Error::new(ErrorKind::InvalidTool, text));
+            // What was shown is bound to the tool as it was.
+            if let (ChangedTools::Refuse, Some(change)) = (changed, change_of(core, pause)) {
+                return Err(Error::new(ErrorKind::InvalidTool, change));
             }
             normalised(core, pause, decision)
         }
+    }
+}
+
+/// How the tool of a pause differs from the one that was shown, as a person is told. A tool that a filter adds is not
+/// known here.
+fn change_of(core: &Core, pause: &Pause) -> Option<String> {
+    let tool = &pause.tool;
+    match core.kernel.find_tool(tool) {
+        Some(known) if schema_hash(known) == pause.schema_hash => None,
+        Some(_) => Some(format!(
+            "the tool `{tool}` has changed since the call was shown: reject it, ask the model again, or accept changed \
+             tools"
+        )),
+        None => Some(format!(
+            "the tool `{tool}` is gone since the call was shown: reject the call, or accept changed tools"
+        )),
     }
 }
 
@@ -142,10 +149,7 @@ pub(crate) async fn of_turn(core: &Arc<Core>, turn: &str, decisions: Decisions) 
 /// Whether a pause of a stored turn has expired: then the turn can go on.
 pub(crate) async fn expire(core: &Core, turn: &str) -> Result<bool, Error> {
     let now = core.now_ms();
-    let late = |pause: &Pause| {
-        pause.state == PauseState::Expired
-            || pause.state == PauseState::Pending && pause.expires.is_some_and(|expires| now >= expires)
-    };
+    let late = |pause: &Pause| pause.is_expired(now);
     let Some(stored) = core.store.turn(turn).await? else { return Ok(false) };
     Ok(stored.row.state.is_live() && stored.pauses.iter().any(late))
 }

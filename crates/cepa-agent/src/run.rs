@@ -16,7 +16,7 @@ use crate::{
     ids,
     journal::Journal,
     memory::load_whole,
-    options::{Decisions, TurnOptions, TurnRequest, TurnStart},
+    options::{ChangedTools, Decisions, TurnOptions, TurnRequest, TurnStart},
     pause::PauseState,
     paused::PausedState,
     result::{TurnError, TurnResult, TurnStatus},
@@ -145,6 +145,8 @@ async fn drive_to_result(
     host.allow.clone_from(&core.allow);
     host.options = options.chat.clone();
     host.stream = options.stream;
+    // A batch that is open before the drive was decided on by whoever drove before, with the tools of then.
+    host.may_have_changed = turn.data().open_batch && options.changed_tools == ChangedTools::Refuse;
     host.listeners = core.listeners.clone();
     host.listeners.extend(&options.listeners);
     // What runs in the turn is also stopped when its time is up.

@@ -6,6 +6,7 @@ use cepa_core::{Args, BoxFuture, Entry, Error, History, RawJson, ToolStatus};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    audit::AuditEntry,
     memory::{ChatMemory, Version},
     pause::{Decision, Pause, PauseState},
 };
@@ -413,6 +414,18 @@ pub trait TurnStore: ChatMemory {
         actor: &'a str,
         now: i64,
     ) -> BoxFuture<'a, Result<Pause, Error>>;
+
+    /// The audit trail of a conversation, or of all: at most `limit` entries that come after the place `after` (0: from
+    /// the beginning), oldest first. Clearing a conversation leaves its trail.
+    ///
+    /// # Errors
+    /// `store` if the store cannot be read.
+    fn audit<'a>(
+        &'a self,
+        conversation: Option<&'a str>,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<AuditEntry>, Error>>;
 
     /// The full text of a result that was cut for the model, by the id of its message.
     ///

@@ -76,6 +76,11 @@ pub(crate) fn unknown_tool(name: &str, offered: &ToolSet) -> String {
     text
 }
 
+/// What the model is told about a call that was decided on before its tool changed.
+pub(crate) fn changed_tool(name: &str) -> String {
+    format!("Not run: the tool `{name}` has changed since this call was decided on. Call it again as it is now.")
+}
+
 /// What the model is told about arguments that the tool does not take.
 pub(crate) fn bad_arguments(name: &str, why: &str) -> String {
     format!("The call of `{name}` did not run: {why}. Correct the arguments and call it again.")

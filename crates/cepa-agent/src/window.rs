@@ -14,6 +14,7 @@ pub use self::tokens::{TokenCounter, TokenEstimate};
 
 use self::cut::Cut;
 use crate::{
+    audit::AuditEntry,
     delegate::delegate_turns,
     lru::Lru,
     memory::{ChatMemory, ConversationInfo, CorruptRow, Loaded, Version},

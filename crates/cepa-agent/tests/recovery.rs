@@ -10,8 +10,8 @@ use std::{
 };
 
 use cepa_agent::{
-    Agent, ChatMemory, Commit, ConversationInfo, Decision, InMemory, Lease, LiveTurn, Loaded, Pause, PauseKind,
-    StoredTurn, TurnRow, TurnStatus, TurnStore, Version, load_whole,
+    Agent, AuditEntry, ChatMemory, Commit, ConversationInfo, Decision, InMemory, Lease, LiveTurn, Loaded, Pause,
+    PauseKind, StoredTurn, TurnRow, TurnStatus, TurnStore, Version, load_whole,
 };
 use cepa_core::{BoxFuture, Entry, Error, RawJson, Tool, ToolFlags, ToolOutput, ToolSpec, ToolStatus, pairing};
 use cepa_testkit::scripted::{Reply, ScriptedModel};
@@ -114,6 +114,14 @@ impl TurnStore for Mortal {
     }
     fn decide<'a>(&'a self, id: &'a str, what: Decision, by: &'a str, now: i64) -> BoxFuture<'a, Result<Pause, Error>> {
         Box::pin(self.write(self.store.decide(id, what, by, now)))
+    }
+    fn audit<'a>(
+        &'a self,
+        conversation: Option<&'a str>,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<AuditEntry>, Error>> {
+        self.store.audit(conversation, after, limit)
     }
     fn full_result<'a>(&'a self, message: &'a str) -> BoxFuture<'a, Result<Option<RawJson>, Error>> {
         self.store.full_result(message)

@@ -1,97 +1,85 @@
-//! What people were shown, what they decided, and what then ran. Rows are only ever added; clearing a conversation
-//! leaves them.
+//! The audit trail in the database. Rows are only ever added; clearing a conversation leaves them.
 
-use cepa_agent::{Decision, Pause, store::CallRow};
-use rusqlite::{Connection, params};
-use serde_json::{Value, json};
+use cepa_agent::{
+    AuditEntry, AuditKind, PauseState,
+    audit::may_have_been_shown,
+    store::{CallChange, CallRow, CallState},
+};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    pauses,
+    rows::{self, PAUSE, number, sql_number, word},
+};
 
-fn add(
-    connection: &Connection,
-    at: i64,
-    actor: Option<&str>,
-    what: &str,
-    pause: Option<&str>,
-    data: &Value,
-) -> Result<(), Failure> {
+pub(crate) fn add(connection: &Connection, entry: &AuditEntry) -> Result<(), Failure> {
     let mut statement =
         connection.prepare_cached("INSERT INTO audit(at, actor, what, pause, data) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    statement.execute(params![at, actor, what, pause, data.to_string()])?;
+    let AuditEntry { seq: _, at, actor, what, pause, data } = entry;
+    statement.execute(params![at, actor, what.as_str(), pause, rows::text(data)?])?;
     Ok(())
 }
 
-/// Arguments are kept as text, so that their digits survive.
-fn about(pause: &Pause) -> Value {
-    json!({
-        "conversation": pause.conversation,
-        "turn": pause.turn,
-        "batch": pause.key.batch,
-        "idx": pause.key.idx,
-        "call_id": pause.call_id,
-        "tool": pause.tool,
-        "args": pause.args.as_str(),
-        "args_hash": pause.args_hash,
-    })
-}
-
-/// A call begins to wait: this is what is shown.
-pub(crate) fn shown(connection: &Connection, pause: &Pause) -> Result<(), Failure> {
-    let mut data = about(pause);
-    if let Value::Object(members) = &mut data {
-        members.insert("kind".into(), pause.kind.as_str().into());
-        members.insert("reason".into(), pause.reason.clone().into());
-        members.insert("expires".into(), pause.expires.into());
-    }
-    add(connection, pause.created, None, "shown", Some(&pause.id), &data)
-}
-
-/// Somebody decided.
-pub(crate) fn decided(
+/// Notes that a call runs or has run, if a person had been shown it.
+pub(crate) fn call(
     connection: &Connection,
-    pause: &Pause,
-    decision: &Decision,
-    actor: &str,
-    now: i64,
+    turn: i64,
+    before: Option<&CallRow>,
+    row: &CallRow,
+    change: &CallChange,
 ) -> Result<(), Failure> {
-    let mut data = about(pause);
-    if let Value::Object(members) = &mut data {
-        match decision {
-            Decision::Approve => {}
-            Decision::Edit { args } => drop(members.insert("edited_args".into(), args.clone().into())),
-            Decision::Reject { reason } => drop(members.insert("reason".into(), reason.clone().into())),
-            Decision::Reply { content } => drop(members.insert("content".into(), content.clone().into())),
-        }
+    let ran = before.is_some_and(|before| before.state == CallState::Started);
+    let (note, at): (fn(&cepa_agent::Pause, &CallRow, i64) -> AuditEntry, i64) = match change {
+        CallChange::Started { at, .. } => (AuditEntry::ran, *at),
+        CallChange::Finished { at, .. } if ran => (AuditEntry::finished, *at),
+        CallChange::Unknown { at, .. } if ran => (AuditEntry::unknown, *at),
+        CallChange::Planned(_) | CallChange::Finished { .. } | CallChange::Unknown { .. } => return Ok(()),
+    };
+    if !may_have_been_shown(row) {
+        return Ok(());
     }
-    add(connection, now, Some(actor), decision.state().as_str(), Some(&pause.id), &data)
-}
-
-/// A pause is over and nobody decided; `what` is its new state.
-pub(crate) fn closed(connection: &Connection, pause: &str, what: &str, now: i64) -> Result<(), Failure> {
-    add(connection, now, None, what, Some(pause), &json!({}))
-}
-
-/// The body of a call that had been shown is entered.
-pub(crate) fn ran(connection: &Connection, turn: i64, call: &CallRow, now: i64) -> Result<(), Failure> {
-    let mut statement = connection.prepare_cached(
-        "SELECT id FROM pauses WHERE turn = ?1 AND batch = ?2 AND idx = ?3 ORDER BY created DESC, rowid DESC LIMIT 1",
-    )?;
-    let mut found = statement.query(params![turn, call.batch, call.idx])?;
-    let Some(row) = found.next()? else { return Ok(()) };
-    let pause: String = row.get(0)?;
-    let args = call.executed_args.as_ref().map_or_else(|| call.args.as_str(), |args| args.as_str());
-    let data = json!({"tool": call.tool, "args": args, "attempt": call.attempt});
-    add(connection, now, None, "ran", Some(&pause), &data)
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {PAUSE} FROM {} WHERE p.turn = ?1 AND p.batch = ?2 AND p.idx = ?3 ORDER BY p.rowid DESC LIMIT 1",
+        pauses::TABLES
+    ))?;
+    match statement.query_row(params![turn, row.batch, row.idx], rows::pause).optional()? {
+        Some(pause) => add(connection, &note(&pause, row, at)),
+        None => Ok(()),
+    }
 }
 
 /// A conversation is cleared, with all that waits in it.
-pub(crate) fn cleared(connection: &Connection, key: i64, id: &str, now: i64) -> Result<(), Failure> {
-    let mut waiting = connection.prepare_cached(
-        "SELECT p.id FROM pauses p JOIN turns t ON t.key = p.turn WHERE t.conversation = ?1 AND p.state = 'pending'",
-    )?;
-    let waiting: Vec<String> = waiting.query_map([key], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    for pause in waiting {
-        closed(connection, &pause, "cancelled", now)?;
+pub(crate) fn cleared(connection: &Connection, id: &str, now: i64) -> Result<(), Failure> {
+    for pause in pauses::pending(connection, Some(id))? {
+        add(connection, &AuditEntry::closed(&pause, PauseState::Cancelled, now))?;
     }
-    add(connection, now, None, "cleared", None, &json!({"conversation": id}))
+    add(connection, &AuditEntry::cleared(id, now))
+}
+
+fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
+    let data = rows::json(row, 5)?;
+    Ok(AuditEntry {
+        seq: number(row, 0)?,
+        at: row.get(1)?,
+        actor: row.get(2)?,
+        what: word(row, 3, AuditKind::from_word)?,
+        pause: row.get(4)?,
+        data: data.read().map_err(|error| rows::unreadable(5, error.to_string()))?,
+    })
+}
+
+pub(crate) fn page(
+    connection: &Connection,
+    conversation: Option<&str>,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<AuditEntry>, Failure> {
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, at, actor, what, pause, data FROM audit
+         WHERE seq > ?2 AND (?1 IS NULL OR json_extract(data, '$.conversation') = ?1) ORDER BY seq LIMIT ?3",
+    )?;
+    let limit = sql_number(u64::try_from(limit).unwrap_or(u64::MAX));
+    let found = statement.query_map(params![conversation, sql_number(after), limit], entry)?;
+    Ok(found.collect::<rusqlite::Result<_>>()?)
 }

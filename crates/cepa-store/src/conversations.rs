@@ -195,7 +195,7 @@ fn free_id(connection: &Connection, key: i64, place: Version) -> Result<String, 
 pub(crate) fn clear(connection: &Connection, id: &str) -> Result<(), Failure> {
     let now = ids::now_ms();
     let Head { key, .. } = ensure(connection, id, now)?;
-    audit::cleared(connection, key, id, now)?;
+    audit::cleared(connection, id, now)?;
     // Calls, pauses and full results go with their turns.
     connection.prepare_cached("DELETE FROM turns WHERE conversation = ?1")?.execute([key])?;
     connection.prepare_cached("DELETE FROM messages WHERE conversation = ?1")?.execute([key])?;

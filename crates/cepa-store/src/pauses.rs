@@ -1,11 +1,11 @@
 //! Pauses and the decisions on them.
 
 use cepa_agent::{
-    Decision, Pause, PauseState,
+    AuditEntry, Decision, Pause, PauseState,
     pause::{Settled, no_such_pause, settle},
     rules,
 };
-use cepa_core::{Error, ErrorKind, RawJson};
+use cepa_core::Error;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::{
@@ -14,7 +14,8 @@ use crate::{
     rows::{self, PAUSE},
 };
 
-const TABLES: &str = "pauses p JOIN turns t ON t.key = p.turn JOIN conversations c ON c.key = t.conversation";
+pub(crate) const TABLES: &str =
+    "pauses p JOIN turns t ON t.key = p.turn JOIN conversations c ON c.key = t.conversation";
 
 pub(crate) fn by_id(connection: &Connection, id: &str) -> Result<Option<Pause>, Failure> {
     let mut statement = connection.prepare_cached(&format!("SELECT {PAUSE} FROM {TABLES} WHERE p.id = ?1"))?;
@@ -63,31 +64,26 @@ pub(crate) fn add(connection: &Connection, turn: i64, pause: &Pause) -> Result<(
         pause.created,
         pause.expires,
         pause.state.as_str(),
-        pause.decision.as_ref().map(decision_json).transpose()?,
+        pause.decision.as_ref().map(rows::text).transpose()?,
         pause.actor,
         pause.decided,
     ])?;
-    audit::shown(connection, pause)
-}
-
-fn decision_json(decision: &Decision) -> Result<String, Error> {
-    let json = RawJson::of(decision).map_err(|error| Error::new(ErrorKind::InvalidInput, error.to_string()))?;
-    Ok(json.as_str().to_owned())
+    audit::add(connection, &AuditEntry::shown(pause))
 }
 
 /// Closes a pause of a turn without a decision.
 pub(crate) fn close(connection: &Connection, turn: i64, id: &str, state: PauseState, at: i64) -> Result<(), Failure> {
-    let stored = of_turn(connection, turn)?.into_iter().find(|pause| pause.id == id).map(|pause| pause.state);
-    match rules::close_pause(id, stored)? {
-        rules::Closing::Now => mark(connection, id, state, at),
-        rules::Closing::Before => Ok(()),
+    let stored = of_turn(connection, turn)?.into_iter().find(|pause| pause.id == id);
+    match (rules::close_pause(id, stored.as_ref().map(|pause| pause.state))?, stored) {
+        (rules::Closing::Now, Some(pause)) => mark(connection, &pause, state, at),
+        (rules::Closing::Now | rules::Closing::Before, _) => Ok(()),
     }
 }
 
-fn mark(connection: &Connection, id: &str, state: PauseState, at: i64) -> Result<(), Failure> {
+fn mark(connection: &Connection, pause: &Pause, state: PauseState, at: i64) -> Result<(), Failure> {
     let mut statement = connection.prepare_cached("UPDATE pauses SET state = ?2 WHERE id = ?1")?;
-    statement.execute(params![id, state.as_str()])?;
-    audit::closed(connection, id, state.as_str(), at)
+    statement.execute(params![pause.id, state.as_str()])?;
+    audit::add(connection, &AuditEntry::closed(pause, state, at))
 }
 
 /// Decides a pause. The transaction began with the right to write, so nobody decides between the look and the update.
@@ -103,7 +99,7 @@ pub(crate) fn decide(
     match settle(&pause, &decision, now)? {
         Settled::Before => Ok(Ok(pause)),
         Settled::Expired(error) => {
-            mark(connection, id, PauseState::Expired, now)?;
+            mark(connection, &pause, PauseState::Expired, now)?;
             Ok(Err(error))
         }
         Settled::Now => {
@@ -111,8 +107,8 @@ pub(crate) fn decide(
             let mut statement = connection.prepare_cached(
                 "UPDATE pauses SET state = ?2, decision = ?3, actor = ?4, decided = ?5 WHERE id = ?1",
             )?;
-            statement.execute(params![id, state.as_str(), decision_json(&decision)?, actor, now])?;
-            audit::decided(connection, &pause, &decision, actor, now)?;
+            statement.execute(params![id, state.as_str(), rows::text(&decision)?, actor, now])?;
+            audit::add(connection, &AuditEntry::decided(&pause, &decision, actor, now))?;
             pause.state = state;
             pause.decision = Some(decision);
             pause.actor = Some(actor.to_owned());

@@ -4,11 +4,12 @@ use cepa_agent::{
     Pause, PauseKind, PauseState, TurnRow, TurnState,
     store::{CallKey, CallResult, CallRow, CallState, VerdictKind},
 };
-use cepa_core::{Args, RawJson, ToolStatus};
+use cepa_core::{Args, Error, ErrorKind, RawJson, ToolStatus};
 use rusqlite::{
     Row,
     types::{FromSqlError, Type},
 };
+use serde::Serialize;
 
 /// A column that cannot be negative.
 pub(crate) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
@@ -21,7 +22,7 @@ pub(crate) fn sql_number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn unreadable(column: usize, why: String) -> rusqlite::Error {
+pub(crate) fn unreadable(column: usize, why: String) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(FromSqlError::Other(why.into())))
 }
 
@@ -37,7 +38,7 @@ fn maybe_json(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<RawJson>>
     text.map(parse).transpose()
 }
 
-fn word<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
+pub(crate) fn word<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
     let word = row.get_ref(column)?.as_str()?;
     parse(word).ok_or_else(|| unreadable(column, format!("unknown word `{word}`")))
 }
@@ -127,4 +128,9 @@ pub(crate) fn pause(row: &Row<'_>) -> rusqlite::Result<Pause> {
         actor: row.get(16)?,
         decided: row.get(17)?,
     })
+}
+
+/// The JSON of what is written.
+pub(crate) fn text<T: Serialize>(value: &T) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| Error::new(ErrorKind::InvalidInput, error.to_string()))
 }

@@ -8,14 +8,14 @@ use std::{
 };
 
 use cepa_agent::{
-    ChatMemory, Commit, ConversationInfo, CorruptRow, Decision, Lease, LiveTurn, Loaded, Pause, StoredTurn, TurnRow,
-    TurnStore, Version,
+    AuditEntry, ChatMemory, Commit, ConversationInfo, CorruptRow, Decision, Lease, LiveTurn, Loaded, Pause, StoredTurn,
+    TurnRow, TurnStore, Version,
 };
 use cepa_core::{BoxFuture, Entry, Error, History, RawJson};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::{
-    conversations,
+    audit, conversations,
     failure::{Failure, store},
     open, pauses, turns,
     worker::Worker,
@@ -289,6 +289,16 @@ impl TurnStore for Sqlite {
         let decided = self.write(move |transaction| pauses::decide(transaction, &pause, decision, &actor, now));
         // The inner error was committed: a pause that was decided too late is marked expired.
         Box::pin(async move { decided.await? })
+    }
+
+    fn audit<'a>(
+        &'a self,
+        conversation: Option<&'a str>,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<AuditEntry>, Error>> {
+        let conversation = conversation.map(str::to_owned);
+        Box::pin(self.read(move |connection| audit::page(connection, conversation.as_deref(), after, limit)))
     }
 
     fn full_result<'a>(&'a self, message: &'a str) -> BoxFuture<'a, Result<Option<RawJson>, Error>> {

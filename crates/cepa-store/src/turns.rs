@@ -154,10 +154,7 @@ fn change_call(connection: &Connection, turn: &str, key: i64, change: &CallChang
         }
         (Some(_) | None, Some(_)) | (None, None) => {}
     }
-    match change {
-        CallChange::Started { at, .. } => audit::ran(connection, key, &row, *at),
-        CallChange::Planned(_) | CallChange::Finished { .. } | CallChange::Unknown { .. } => Ok(()),
-    }
+    audit::call(connection, key, before.as_ref(), &row, change)
 }
 
 fn write_call(connection: &Connection, turn: i64, row: &CallRow) -> Result<(), Failure> {

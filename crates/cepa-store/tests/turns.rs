@@ -274,7 +274,7 @@ async fn the_audit_tells_what_was_shown_decided_and_run() {
         r#"edited p ann {"amount": 1.00}"#,
         r#"ran p {"amount": 1.00}"#,
         r#"shown p2 {"amount": 1.10}"#,
-        "cancelled p2",
+        r#"cancelled p2 {"amount": 1.10}"#,
         "cleared",
     ];
     assert_eq!(rows, expected.join(";"));

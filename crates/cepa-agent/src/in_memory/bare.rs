@@ -10,6 +10,8 @@ use cepa_core::{BoxFuture, Entry, Error, ErrorKind, History, RawJson};
 
 use super::{Turns, ready};
 use crate::{
+    audit::AuditEntry,
+    ids,
     memory::{ChatMemory, ConversationInfo, CorruptRow, Loaded, Version},
     pause::{Decision, Pause},
     store::{Commit, Lease, LiveTurn, StoredTurn, TurnRow, TurnStore},
@@ -30,7 +32,8 @@ const TRIES: usize = 16;
 /// * **Leases hold within this process only**: a second process that talks in the same conversation is noticed when
 ///   both append (a conflict), not before.
 /// * Of the turns that are over only the last thousand are kept: a late repetition of a decision finds no pause, and
-///   the full text of a result that was cut for the model can no longer be read.
+///   the full text of a result that was cut for the model can no longer be read. Of the audit trail the newest part is
+///   kept.
 pub struct Bare<M>(Arc<Inner<M>>);
 
 struct Inner<M> {
@@ -114,7 +117,7 @@ impl<M: ChatMemory> ChatMemory for Bare<M> {
     fn clear<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async move {
             self.0.memory.clear(id).await?;
-            self.turns().clear(id);
+            self.turns().clear(id, ids::now_ms());
             Ok(())
         })
     }
@@ -203,6 +206,15 @@ impl<M: ChatMemory> TurnStore for Bare<M> {
         now: i64,
     ) -> BoxFuture<'a, Result<Pause, Error>> {
         Box::pin(async move { self.turns().decide(pause, decision, actor, now) })
+    }
+
+    fn audit<'a>(
+        &'a self,
+        conversation: Option<&'a str>,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<AuditEntry>, Error>> {
+        ready(Ok(self.turns().audit(conversation, after, limit)))
     }
 
     fn full_result<'a>(&'a self, message: &'a str) -> BoxFuture<'a, Result<Option<RawJson>, Error>> {

@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use cepa_core::{Error, RawJson};
 
 use crate::{
+    audit::{AuditEntry, may_have_been_shown},
     ids,
     pause::{self, Decision, Pause, PauseState, Settled},
     rules::{self, Closing, Holding},
-    store::{CallKey, CallRow, Commit, Lease, LiveTurn, StoredTurn, TurnRow, TurnState, carried_json},
+    store::{
+        CallChange, CallKey, CallRow, CallState, Commit, Lease, LiveTurn, StoredTurn, TurnRow, TurnState, carried_json,
+    },
 };
 
 /// A turn; `order` counts the turns of the store.
@@ -51,6 +54,9 @@ pub(super) struct Turns {
     /// Full texts of cut results, by message.
     full: HashMap<String, RawJson>,
     leases: HashMap<String, Holding>,
+    /// Oldest first; the newest part where only some turns are kept.
+    audit: VecDeque<AuditEntry>,
+    noted: u64,
 }
 
 /// A commit that was found to be legal, ready to be done.
@@ -64,6 +70,22 @@ impl Turns {
     /// Keeps at most so many turns that are over.
     pub(super) fn keeping(keep: usize) -> Self {
         Self { keep: Some(keep), ..Self::default() }
+    }
+
+    fn note(&mut self, entry: AuditEntry) {
+        /// About what a turn with a pause leaves behind.
+        const A_TURN: usize = 4;
+        self.noted += 1;
+        self.audit.push_back(AuditEntry { seq: self.noted, ..entry });
+        if self.keep.is_some_and(|keep| self.audit.len() > keep.saturating_mul(A_TURN)) {
+            self.audit.pop_front();
+        }
+    }
+
+    pub(super) fn audit(&self, conversation: Option<&str>, after: u64, limit: usize) -> Vec<AuditEntry> {
+        let later = self.audit.iter().skip_while(|entry| entry.seq <= after);
+        let of_it = later.filter(|entry| conversation.is_none_or(|conversation| entry.conversation() == conversation));
+        of_it.take(limit).cloned().collect()
     }
 
     pub(super) fn lease(&mut self, conversation: &str, holder: &str, now: i64, until: i64) -> Result<Lease, Error> {
@@ -141,6 +163,7 @@ impl Turns {
         let planned = self.plan(kept, token, commit)?;
         let Some(kept) = self.turns.get_mut(turn) else { return Err(rules::no_such_turn(turn)) };
 
+        let mut notes = notes(&planned, kept, commit);
         for (key, row) in planned.calls {
             if let Some(full) = row.result.as_ref().and_then(|result| result.full.clone()) {
                 self.full.insert(ids::result_id(turn, key), full);
@@ -158,6 +181,7 @@ impl Turns {
             if let Some((waiting, pause)) = kept.pause_mut(&id) {
                 self.waiting.remove(&waiting);
                 pause.state = state;
+                notes.push(AuditEntry::closed(pause, state, commit.at));
             }
         }
         kept.row.updated = kept.row.updated.max(commit.at);
@@ -174,6 +198,7 @@ impl Turns {
                 self.is_over(turn);
             }
         }
+        notes.into_iter().for_each(|note| self.note(note));
         Ok(conversation)
     }
 
@@ -212,7 +237,12 @@ impl Turns {
     }
 
     /// Removes the turns of a conversation. Its lease stays: tokens never fall.
-    pub(super) fn clear(&mut self, conversation: &str) {
+    pub(super) fn clear(&mut self, conversation: &str, now: i64) {
+        let closed = |pause: Pause| AuditEntry::closed(&pause, PauseState::Cancelled, now);
+        for note in self.pending(Some(conversation)).into_iter().map(closed) {
+            self.note(note);
+        }
+        self.note(AuditEntry::cleared(conversation, now));
         let of_it = |kept: &&Kept| kept.row.conversation == conversation;
         let gone: Vec<String> = self.turns.values().filter(of_it).map(|kept| kept.row.id.clone()).collect();
         gone.iter().for_each(|turn| self.remove(turn));
@@ -258,14 +288,20 @@ impl Turns {
             Settled::Before => {}
             Settled::Now => {
                 self.waiting.remove(&waiting);
+                let note = AuditEntry::decided(pause, &decision, actor, now);
                 pause.state = decision.state();
                 pause.decision = Some(decision);
                 pause.actor = Some(actor.to_owned());
                 pause.decided = Some(now);
+                let pause = pause.clone();
+                self.note(note);
+                return Ok(pause);
             }
             Settled::Expired(error) => {
                 self.waiting.remove(&waiting);
                 pause.state = PauseState::Expired;
+                let note = AuditEntry::closed(pause, PauseState::Expired, now);
+                self.note(note);
                 return Err(error);
             }
         }
@@ -275,4 +311,21 @@ impl Turns {
     pub(super) fn full(&self, message: &str) -> Option<RawJson> {
         self.full.get(message).cloned()
     }
+}
+
+/// What the audit trail says of a commit, but for the pauses that it closes.
+fn notes(planned: &Planned, kept: &Kept, commit: &Commit) -> Vec<AuditEntry> {
+    let of_change = |change: &CallChange| {
+        let row = planned.calls.get(&change.key()).filter(|row| may_have_been_shown(row))?;
+        let pause = kept.pauses.iter().rev().find(|pause| pause.key == change.key())?;
+        let ran = kept.calls.get(&change.key()).is_some_and(|before| before.state == CallState::Started);
+        match change {
+            CallChange::Started { at, .. } => Some(AuditEntry::ran(pause, row, *at)),
+            CallChange::Finished { at, .. } if ran => Some(AuditEntry::finished(pause, row, *at)),
+            CallChange::Unknown { at, .. } if ran => Some(AuditEntry::unknown(pause, row, *at)),
+            CallChange::Planned(_) | CallChange::Finished { .. } | CallChange::Unknown { .. } => None,
+        }
+    };
+    let changed = commit.calls.iter().filter_map(of_change);
+    changed.chain(planned.new_pauses.iter().map(AuditEntry::shown)).collect()
 }

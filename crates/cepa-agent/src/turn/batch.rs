@@ -43,8 +43,10 @@ pub struct PlannedCall {
     pub call: ToolCall,
     /// What the loop knows of the tool.
     pub flags: ToolFlags,
-    /// The key under which it may run more than once.
+    /// How often its body will have been entered, this time included.
     pub attempt: u32,
+    /// The hash of the tool's schema when the verdict was made.
+    pub schema_hash: String,
 }
 
 impl Call {
@@ -273,6 +275,7 @@ impl Batch {
             call: ToolCall::new(&call.row.call_id, &call.row.tool, call.run_args()),
             flags: call.flags.clone(),
             attempt: call.row.attempt + 1,
+            schema_hash: call.row.schema_hash.clone(),
         }
     }
 

@@ -369,11 +369,8 @@ fn now(turn: &mut Turn, at: i64) -> Result<Commit, Illegal> {
     let mut commit = commit_at(at);
     let Phase::Batch(batch) = &mut turn.phase else { return Ok(commit) };
     for call in &mut batch.calls {
-        let late = call.pause.as_ref().is_some_and(|pause| {
-            // A store may have marked it before this turn looked.
-            pause.state == PauseState::Expired
-                || pause.state == PauseState::Pending && pause.expires.is_some_and(|expires| at >= expires)
-        });
+        // A store may have marked it before this turn looked.
+        let late = call.pause.as_ref().is_some_and(|pause| pause.is_expired(at));
         if !late || call.is_settled() {
             continue;
         }

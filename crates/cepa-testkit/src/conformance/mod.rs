@@ -12,6 +12,7 @@
 
 mod durable;
 mod memory;
+mod trail;
 mod turns;
 
 use std::{fmt, sync::Arc};

@@ -23,10 +23,13 @@ pub(super) const CHECKS: &[Check<dyn TurnStore>] = checks! { dyn TurnStore:
     "what waits is listed, oldest first, of one conversation or of all" => pending,
     "an ephemeral turn is forgotten whole, a kept one is not" => forget,
     "clear takes the turns and their pauses along" => clear,
+    "the trail tells what was shown, decided and run, in order, and survives a clear" => super::trail::complete,
+    "the trail of what was never shown is empty" => super::trail::unshown,
+    "the trail is read in pages" => super::trail::pages,
 };
 
-type Store = Arc<dyn TurnStore>;
-const AT: i64 = 1_700_000_000_000;
+pub(super) type Store = Arc<dyn TurnStore>;
+pub(super) const AT: i64 = 1_700_000_000_000;
 
 fn json(text: &str) -> RawJson {
     RawJson::parse(text).unwrap_or_else(|_| RawJson::empty_object())
@@ -98,10 +101,10 @@ pub(super) fn call_result() -> CallResult {
     }
 }
 
-const KEY: CallKey = CallKey { batch: 0, idx: 0 };
+pub(super) const KEY: CallKey = CallKey { batch: 0, idx: 0 };
 
 /// A turn with one call that waits; its token.
-async fn paused(store: &Store, turn: &str, conversation: &str) -> Result<u64, String> {
+pub(super) async fn paused(store: &Store, turn: &str, conversation: &str) -> Result<u64, String> {
     let lease = fine("lease", store.lease(conversation, "me", AT, AT + 1_000_000).await)?;
     fine("begin", store.begin(turn_row(turn, conversation), lease.token).await)?;
     let commit = Commit {

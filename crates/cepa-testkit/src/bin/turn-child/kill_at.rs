@@ -9,8 +9,8 @@ use std::{
 };
 
 use cepa_agent::{
-    ChatMemory, Commit, ConversationInfo, CorruptRow, Decision, Lease, LiveTurn, Loaded, Pause, StoredTurn, TurnRow,
-    TurnStore, Version,
+    AuditEntry, ChatMemory, Commit, ConversationInfo, CorruptRow, Decision, Lease, LiveTurn, Loaded, Pause, StoredTurn,
+    TurnRow, TurnStore, Version,
 };
 use cepa_core::{BoxFuture, Entry, Error, History, RawJson};
 
@@ -114,6 +114,14 @@ impl<S: TurnStore> TurnStore for KillAt<S> {
     }
     fn decide<'a>(&'a self, id: &'a str, what: Decision, by: &'a str, now: i64) -> BoxFuture<'a, Result<Pause, Error>> {
         Box::pin(self.write(self.store.decide(id, what, by, now)))
+    }
+    fn audit<'a>(
+        &'a self,
+        conversation: Option<&'a str>,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<AuditEntry>, Error>> {
+        self.store.audit(conversation, after, limit)
     }
     fn full_result<'a>(&'a self, message: &'a str) -> BoxFuture<'a, Result<Option<RawJson>, Error>> {
         self.store.full_result(message)
