@@ -1,7 +1,7 @@
 //! The audit trail in the database. Rows are only ever added; clearing a conversation leaves them.
 
 use cepa_agent::{
-    AuditEntry, AuditKind, PauseState,
+    AuditEntry, AuditKind, Pause, PauseState,
     audit::may_have_been_shown,
     store::{CallChange, CallRow, CallState},
 };
@@ -21,6 +21,8 @@ pub(crate) fn add(connection: &Connection, entry: &AuditEntry) -> Result<(), Fai
     Ok(())
 }
 
+type Note = fn(&Pause, &CallRow, i64) -> AuditEntry;
+
 /// Notes that a call runs or has run, if a person had been shown it.
 pub(crate) fn call(
     connection: &Connection,
@@ -30,7 +32,7 @@ pub(crate) fn call(
     change: &CallChange,
 ) -> Result<(), Failure> {
     let ran = before.is_some_and(|before| before.state == CallState::Started);
-    let (note, at): (fn(&cepa_agent::Pause, &CallRow, i64) -> AuditEntry, i64) = match change {
+    let (note, at): (Note, i64) = match change {
         CallChange::Started { at, .. } => (AuditEntry::ran, *at),
         CallChange::Finished { at, .. } if ran => (AuditEntry::finished, *at),
         CallChange::Unknown { at, .. } if ran => (AuditEntry::unknown, *at),
