@@ -30,7 +30,7 @@ use crate::{
     result::{TurnError, TurnResult},
     run,
     stop_filter::StopFilter,
-    store::{LiveTurn, TurnStore},
+    store::TurnStore,
     stream::TurnStream,
     texts::Texts,
     turn::{OnExhausted, Siblings, Turn, TurnSettings},
@@ -431,29 +431,13 @@ impl Agent {
     /// `store` if the store cannot be read. A turn that fails is reported in its place.
     pub async fn recover(&self) -> Result<Vec<Result<TurnResult, TurnError>>, Error> {
         let mut results = Vec::new();
-        for turn in self.interrupted().await? {
+        for turn in self.core.store.interrupted(self.core.now_ms()).await? {
             let conversation = Conversation { agent: self.clone(), id: Some(turn.conversation) };
             if let Some(result) = conversation.recover_if_free().await.transpose() {
                 results.push(result);
             }
         }
         Ok(results)
-    }
-
-    /// The live turns that could go on without a person: nobody is waited for, or for too long. Somebody may be driving
-    /// them now.
-    ///
-    /// # Errors
-    /// `store` if the store cannot be read.
-    pub async fn interrupted(&self) -> Result<Vec<LiveTurn>, Error> {
-        let store = &self.core.store;
-        let mut live = store.live_turns(None).await?;
-        let now = self.core.now_ms();
-        let pending = if live.iter().any(|turn| turn.paused) { store.pending(None).await? } else { Vec::new() };
-        let expired: HashSet<String> =
-            pending.into_iter().filter(|pause| pause.is_expired(now)).map(|pause| pause.turn).collect();
-        live.retain(|turn| !turn.paused || expired.contains(&turn.id));
-        Ok(live)
     }
 
     /// The kernel, with the filters that the agent mounted.

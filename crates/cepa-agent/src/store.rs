@@ -1,6 +1,6 @@
 //! What a turn leaves behind step by step, and the contract of every store that keeps it.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use cepa_core::{Args, BoxFuture, Entry, Error, History, RawJson, ToolStatus};
 use serde::{Deserialize, Serialize};
@@ -389,7 +389,25 @@ pub trait TurnStore: ChatMemory {
     /// `store` if it cannot be read.
     fn live_turns<'a>(&'a self, conversation: Option<&'a str>) -> BoxFuture<'a, Result<Vec<LiveTurn>, Error>>;
 
-    /// The pauses that wait for a decision, of a conversation or of all, oldest first.
+    /// The live turns, of all conversations, that could go on without a person: nobody is waited for, or for too long.
+    /// Somebody may be driving them now.
+    ///
+    /// # Errors
+    /// `store` if the store cannot be read.
+    fn interrupted(&self, now: i64) -> BoxFuture<'_, Result<Vec<LiveTurn>, Error>> {
+        Box::pin(async move {
+            let mut live = self.live_turns(None).await?;
+            if live.iter().any(|turn| turn.paused) {
+                let pending = self.pending(None).await?;
+                let expired: HashSet<&str> =
+                    pending.iter().filter(|pause| pause.is_expired(now)).map(|pause| &*pause.turn).collect();
+                live.retain(|turn| !turn.paused || expired.contains(&*turn.id));
+            }
+            Ok(live)
+        })
+    }
+
+    /// The pauses that wait for a decision, or were not found to be expired yet, of a conversation or of all, oldest first.
     ///
     /// # Errors
     /// `store` if it cannot be read.

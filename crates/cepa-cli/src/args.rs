@@ -118,9 +118,15 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Show what was asked of people, what they decided, and what then ran; of one conversation with --conversation
+    Audit {
+        /// As JSON lines, one entry each
+        #[arg(long)]
+        json: bool,
+    },
     /// Check settings, model, database and tools, and say what is wrong
     Doctor,
-    /// Finish the turns that a crash interrupted
+    /// Finish the turns that a crash interrupted, or whose calls waited too long for a decision
     #[command(after_help = EXIT_CODES)]
     Recover,
 }
@@ -133,6 +139,9 @@ pub(crate) struct Decide {
     /// Print events as JSON lines; the last one is the result
     #[arg(long)]
     pub(crate) json: bool,
+    /// Let the call run though its tool has changed since it was shown
+    #[arg(long)]
+    pub(crate) accept_changed_tools: bool,
 }
 
 #[cfg(test)]

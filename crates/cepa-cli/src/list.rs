@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use cepa::{ErrorKind, Message, ToolMessage, TurnStore};
+use cepa::{ErrorKind, Message, ToolMessage, TurnStore, ids};
 use serde::Serialize;
 
 use crate::{
@@ -23,10 +23,13 @@ const PAGE: usize = 200;
 /// # Errors
 /// What the store or standard output fails with.
 pub(crate) async fn pending(session: &mut Session, json: bool) -> Result<Exit, Problem> {
-    let pauses = match session.existing_store()? {
+    let mut pauses = match session.existing_store()? {
         Some(store) => store.pending(session.settings.conversation.as_deref()).await?,
         None => Vec::new(),
     };
+    // What nobody decided in time waits no longer; `cepa recover`, or the next message, tells the model so.
+    let now = ids::now_ms();
+    pauses.retain(|pause| !pause.is_expired(now));
     if json {
         json_lines::print(&pauses.iter().map(Pending::from).collect::<Vec<_>>())?;
         return Ok(Exit::Completed);

@@ -2,6 +2,7 @@
 
 mod approve;
 mod args;
+mod audit;
 mod chat;
 mod config;
 mod doctor;
@@ -97,6 +98,7 @@ async fn command(session: &mut Session, command: Command) -> Result<Exit, Proble
         }
         Command::Conversations { json, limit } => list::conversations(session, json, limit).await,
         Command::History { id, json } => list::history(session, &id, json).await,
+        Command::Audit { json } => audit::audit(session, json).await,
         Command::Doctor => doctor::doctor(session).await,
         Command::Recover => recover::recover(session).await,
     }

@@ -1,6 +1,6 @@
-//! `cepa recover`: finishes the turns that a crash interrupted, each in the folder where it began.
+//! `cepa recover`: finishes the turns that a crash interrupted, or that waited too long, each in the folder where it began.
 
-use cepa::TurnResult;
+use cepa::{TurnResult, TurnStore, ids};
 
 use crate::{
     exit::{Exit, Problem},
@@ -18,7 +18,7 @@ use crate::{
 pub(crate) async fn recover(session: &mut Session) -> Result<Exit, Problem> {
     let mut signals = Signals::listen()?;
     let Some(store) = session.existing_store()? else { return none() };
-    let interrupted: Vec<_> = store.live_turns(None).await?.into_iter().filter(|turn| !turn.paused).collect();
+    let interrupted = store.interrupted(ids::now_ms()).await?;
     if interrupted.is_empty() {
         return none();
     }

@@ -77,7 +77,11 @@ pub(crate) async fn decide(session: &mut Session, decide: &Decide, decision: Dec
         say_model(session).await?;
         let cancel = CancellationToken::new();
         let decisions = Decisions::one(pause.id, decision);
-        let turn = conversation.resume_stream(decisions, session.options(&cancel)?);
+        let mut options = session.options(&cancel)?;
+        if decide.accept_changed_tools {
+            options = options.accept_changed_tools();
+        }
+        let turn = conversation.resume_stream(decisions, options);
         go_on(session, turn, &cancel, &mut signals, view.as_mut()).await
     }
     .await;

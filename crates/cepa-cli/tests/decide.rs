@@ -186,3 +186,27 @@ fn two_that_approve_at_once_run_it_once() {
     let roles: Vec<&Value> = history.iter().map(|message| &message["role"]).collect();
     assert_eq!(roles, ["user", "assistant", "tool", "assistant"]);
 }
+
+#[test]
+fn the_audit_trail_tells_what_was_shown_decided_and_run() {
+    // H1
+    let home = Home::new();
+    assert_eq!(home.cepa(&["audit"]).ends(0), "nobody was asked anything\n");
+    assert_eq!(home.cepa(&["audit", "--json"]).ends(0), "");
+    home.say("write hello to notes.txt").ends(3);
+    let pause = home.only_pause("write_file");
+    home.cepa(&["edit", &pause, r#"{"path": "other.txt", "content": "a\u001b[2Jb"}"#]).ends(0);
+    home.say("write hello to notes.txt").ends(3);
+    home.cepa(&["reject", &home.only_pause("write_file"), "not", "on a Sunday"]).ends(0);
+    let json = home.cepa(&["audit", "--json"]).ends(0).to_owned();
+    let trail: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let what: Vec<&str> = trail.iter().map(|entry| entry["what"].as_str().unwrap()).collect();
+    assert_eq!(what, ["shown", "edited", "ran", "finished", "shown", "rejected"]);
+    assert_eq!(trail[0]["pause_id"], json!(pause));
+    assert_eq!(trail[2]["args"], json!(r#"{"path": "other.txt", "content": "a\u001b[2Jb"}"#));
+    assert_eq!((&trail[3]["status"], &trail[5]["reason"]), (&json!("ok"), &json!("not on a Sunday")));
+    assert!(trail[1]["actor"].as_str().is_some_and(|actor| !actor.is_empty()), "{json}");
+    let shown = home.cepa(&["audit"]);
+    assert!(shown.ends(0).contains("rejected") && !shown.out.contains('\u{1b}'), "{shown:?}");
+    assert_eq!(home.cepa(&["audit", "--conversation", "nobody"]).ends(0), "nobody was asked anything\n");
+}
