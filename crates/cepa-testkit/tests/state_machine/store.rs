@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use cepa_agent::{
-    ChatMemory, Commit, ConversationInfo, Decision, Lease, LiveTurn, Loaded, Pause, StoredTurn, TurnRow, TurnStore,
-    Version,
+    AuditEntry, ChatMemory, Commit, ConversationInfo, Decision, Lease, LiveTurn, Loaded, Pause, StoredTurn, TurnRow,
+    TurnStore, Version,
 };
 use cepa_core::{BoxFuture, Entry, Error, ErrorKind, RawJson};
 use cepa_store::{Options, Sqlite, Synchronous};
@@ -186,6 +186,17 @@ impl TurnStore for Hand {
         let (pause, actor) = (pause.to_owned(), actor.to_owned());
         let job = async move |store: Sqlite| store.decide(&pause, decision, &actor, now).await;
         Box::pin(self.call(Kind::Write, job))
+    }
+
+    fn audit<'a>(
+        &'a self,
+        conversation: Option<&'a str>,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<AuditEntry>, Error>> {
+        let conversation = conversation.map(str::to_owned);
+        let job = async move |store: Sqlite| store.audit(conversation.as_deref(), after, limit).await;
+        Box::pin(self.call(Kind::Read, job))
     }
 
     fn full_result<'a>(&'a self, message: &'a str) -> BoxFuture<'a, Result<Option<RawJson>, Error>> {
