@@ -6,30 +6,18 @@
 What the model says is up to the model; what is judged is what cepa does with it, and words that the model can only have from a tool.
 """
 
-import pathlib
-import sys
-
+import llamacpp
 import steps
 from cepa import PAUSED, Cepa, holds, same
-from servers import HOST, free_port, recording, running
 
-HERE = pathlib.Path(__file__).parent
 TALK = "onions"
 
 
 def main() -> None:
     wanted = steps.options()
     work = steps.folder(wanted, "llamacpp")
-    port = free_port()
-    command = [sys.executable, str(HERE / "serve_llamacpp.py"), "--port", str(port)]
-    with (
-        running(command, f"http://{HOST}:{port}/health", work / "llamacpp.log", seconds=120),
-        recording(port, work / "sent") as proxy,
-    ):
-        chat = Cepa(wanted.cepa, work, "openai/smollm2", f"http://{HOST}:{proxy}/v1")
-        messages = Cepa(wanted.cepa, work, "anthropic/smollm2", f"http://{HOST}:{proxy}")
-        responses = Cepa(wanted.cepa, work, "openai-responses/smollm2", f"http://{HOST}:{proxy}/v1")
-        drive(chat, messages, responses)
+    with llamacpp.serving(work / "llamacpp.log") as port, llamacpp.wires(wanted.cepa, work, port) as wires:
+        drive(**wires)
 
 
 def drive(chat: Cepa, messages: Cepa, responses: Cepa) -> None:

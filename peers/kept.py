@@ -97,7 +97,8 @@ def judge_sent(sent: pathlib.Path, kept: Kept, void: list[str]) -> dict[str, lis
                 told, pieces = told[:-1], pieces[:-1]
             start = place(told, stored, starts[wire][-1:])
             if start is None:
-                raise Unexpected(f"{file} does not show what is stored:\n{told}\n{stored}")
+                at = next((i for i, pair in enumerate(zip(told, stored)) if pair[0] != pair[1]), min(len(told), len(stored)))
+                raise Unexpected(f"{file} does not show what is stored: {at}\n{told[at : at + 2]}\n{stored[at : at + 2]}")
             if starts[wire][-1:] == [start] and pieces[: len(before)] != before:
                 at = next(i for i, piece in enumerate(before) if pieces[i : i + 1] != [piece])
                 raise Unexpected(f"{file} does not begin as the one before: {at}\n{before[at]}\n{pieces[at : at + 1]}")

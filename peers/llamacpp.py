@@ -14,6 +14,9 @@ WIRES = {
     "messages": ("anthropic", "", "anthropic"),
     "responses": ("openai-responses", "/v1", "openai_responses"),
 }
+#: A small model may say one line again and again, and on one wire we ask for up to 4096 tokens: an answer ends with its first
+#: paragraph, or here. Each wire has its own words for that.
+LIMIT = {"max_tokens": 64, "max_output_tokens": 64, "stop": ["\n\n"], "stop_sequences": ["\n\n"]}
 
 
 @contextlib.contextmanager
@@ -28,7 +31,7 @@ def serving(log: pathlib.Path, *more: str):
 @contextlib.contextmanager
 def wires(binary: str, work: pathlib.Path, port: int):
     """Yields our binary by wire. All share one folder and one database, and what they send is kept in `work/sent`."""
-    with recording(port, work / "sent") as proxy:
+    with recording(port, work / "sent", **LIMIT) as proxy:
         yield {
             wire: Cepa(binary, work, f"{provider}/smollm2", f"http://{HOST}:{proxy}{base}")
             for wire, (provider, base, _) in WIRES.items()

@@ -36,6 +36,8 @@ def main() -> None:
     options.add_argument("--context", type=int, default=8192)
     options.add_argument("--template", default=str(HERE / "smollm2-agent.jinja"))
     options.add_argument("--alias", default="smollm2")
+    # a long conversation on a busy machine: the model reads the worked examples, and only the names of the tools
+    options.add_argument("--brief", action="store_true")
     wanted = options.parse_args()
 
     params = xllamacpp.CommonParams()
@@ -43,6 +45,8 @@ def main() -> None:
     params.model_alias = {wanted.alias}
     params.chat_template = pathlib.Path(wanted.template).read_text(encoding="utf-8")
     params.use_jinja = True
+    if wanted.brief:
+        params.default_template_kwargs = {"brief": "true"}
     params.n_ctx = wanted.context
     params.n_parallel = 1
     # two threads that wait for each other on two busy cores are ten times slower than one

@@ -68,10 +68,12 @@ def end_when_asked() -> None:
 
 
 @contextlib.contextmanager
-def recording(upstream_port: int, folder: pathlib.Path):
-    """A proxy in front of a peer. Yields its port; each request body is kept in `folder/WIRE/` for the validators."""
+def recording(upstream_port: int, folder: pathlib.Path, **members: object):
+    """A proxy in front of a peer. Yields its port; each request body is kept in `folder/WIRE/` for the validators. The peer gets it
+    with `members` set."""
     folder.mkdir(parents=True, exist_ok=True)
-    handler = type("Recording", (_Proxy,), {"upstream": upstream_port, "folder": folder, "lock": threading.Lock()})
+    own = {"upstream": upstream_port, "folder": folder, "lock": threading.Lock(), "members": members}
+    handler = type("Recording", (_Proxy,), own)
     server = http.server.ThreadingHTTPServer((HOST, 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -88,6 +90,7 @@ class _Proxy(http.server.BaseHTTPRequestHandler):
     upstream: int
     folder: pathlib.Path
     lock: threading.Lock
+    members: dict[str, object]
     wires = {
         "/chat/completions": "openai_chat",
         "/responses": "openai_responses",
@@ -114,6 +117,8 @@ class _Proxy(http.server.BaseHTTPRequestHandler):
 
     def _forward(self, body: bytes) -> None:
         self._keep(body)
+        if body and self.members:
+            body = json.dumps(json.loads(body) | self.members).encode()
         skipped = ("host", "connection", "transfer-encoding", "content-length", "accept-encoding")
         headers = {key: value for key, value in self.headers.items() if key.lower() not in skipped}
         upstream = http.client.HTTPConnection(HOST, self.upstream, timeout=300)

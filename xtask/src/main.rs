@@ -23,7 +23,7 @@ usage: cargo xtask COMMAND
 
   test [--no-peers]   everything: format, clippy, layers, contracts, all tests, real peers
   peers [NAME...]     only the checks against programs that nobody here wrote:
-                      aimock-openai aimock-responses aimock-anthropic aimock-gemini llamacpp
+                      aimock-openai aimock-responses aimock-anthropic aimock-gemini llamacpp llamacpp-long
                       requests-openai requests-responses requests-anthropic requests-gemini
   check-layers        crate edges, dependency budgets, licences, file sizes, machine paths
   contracts [--write] which test pins which line of docs/contracts.md and docs/field-reports.md, and which

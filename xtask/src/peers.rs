@@ -71,6 +71,7 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check { name: "verdict-gemini", parts: &["llmock"], script: "drive_llmock.py", feed: Feed::Binary(&["gemini"]) },
     Check { name: "llamacpp", parts: &["llama"], script: "drive_llamacpp.py", feed: Feed::Binary(&[]) },
+    Check { name: "llamacpp-long", parts: &["llama"], script: "drive_llamacpp_long.py", feed: Feed::Binary(&[]) },
     Check {
         name: "requests-openai",
         parts: &["validate"],
@@ -102,6 +103,9 @@ pub(crate) const CHECKS: &[Check] = &[
         feed: Feed::Requests(&["openai_chat", "openai_compatible", "openai_responses", "anthropic", "gemini"]),
     },
 ];
+
+/// Checks that take minutes: `cargo xtask peers` has them, `cargo xtask test` does not wait for them.
+pub(crate) const LONG: &[&str] = &["llamacpp-long"];
 
 const GOLDEN: &str = "crates/cepa-testkit/tests/golden/requests";
 const LIMIT: Duration = Duration::from_secs(15 * 60);
@@ -175,9 +179,11 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn build() -> Result<PathBuf> {
-    // one drive needs shorter time limits than the command has, and another way to ask: an example program has them
-    let what = ["build", "--locked", "-p", "cepa-cli", "-p", "cepa", "--bin", "cepa", "--example", "patience"];
-    run::shown(&mut run::cargo(&what)?, LIMIT)?;
+    // drives need what the command does not have: shorter time limits, a window, answers in one piece. Example programs have them
+    let packages = ["build", "--locked", "-p", "cepa-cli", "-p", "cepa", "--bin", "cepa"];
+    let mut cargo = run::cargo(&packages)?;
+    cargo.args(["--example", "patience", "--example", "window"]);
+    run::shown(&mut cargo, LIMIT)?;
     let text = run::capture(&mut run::cargo(&["metadata", "--format-version", "1", "--no-deps"])?)?;
     let metadata: serde_json::Value = serde_json::from_str(&text)?;
     let target = metadata
