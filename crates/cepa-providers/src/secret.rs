@@ -1,9 +1,13 @@
 //! API keys: where they come from, and that they show up nowhere else.
 
+mod spellings;
+
 use std::{fmt, sync::Arc};
 
 use cepa_core::{Error, ErrorKind};
 use http::HeaderValue;
+
+use spellings::{Spellings, masked};
 
 /// A key that leaves this crate only as a request header: `Debug` does not show it, and it has no `Display`.
 ///
@@ -58,10 +62,11 @@ impl ApiKey {
         Err(Error::new(ErrorKind::Auth, format!("{what} {problem}")))
     }
 
-    /// The text with each occurrence of the key replaced: providers echo keys in their error bodies.
+    /// The text with each occurrence of the key replaced, also where it is escaped, percent-encoded, in hex or in base64:
+    /// providers and the gateways before them echo keys in their error bodies.
     pub fn redact(&self, text: &str) -> String {
         // Keys that servers without authentication are given ("x", "none") are words of any text, and no secret.
-        if self.0.len() < 8 { text.to_owned() } else { text.replace(&*self.0, "[api key]") }
+        if self.0.len() < 8 { text.to_owned() } else { masked(text, &Spellings::of(&self.0)) }
     }
 
     /// The value of `authorization: Bearer …`.

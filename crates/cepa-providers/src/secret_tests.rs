@@ -57,3 +57,55 @@ fn an_echoed_key_is_cut_out_everywhere() {
     assert_eq!(key.redact("nothing here"), "nothing here");
     assert_eq!(ApiKey::new("none").unwrap().redact("none of these"), "none of these");
 }
+
+#[test]
+fn a_key_is_cut_out_in_any_spelling() {
+    use base64::{Engine, engine::general_purpose as kinds};
+
+    let secret = "sk-te+st/0123=456789_~";
+    let key = ApiKey::new(secret).unwrap();
+    let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let escaped = |how: &dyn Fn(u8) -> String| secret.bytes().map(how).collect::<String>();
+    let some_escaped = |byte: u8| {
+        let plain = char::from(byte);
+        if plain.is_ascii_alphanumeric() { plain.to_string() } else { format!("%{byte:02X}") }
+    };
+    for spelled in [
+        secret.to_owned(),
+        hex(secret),
+        hex(secret).to_uppercase(),
+        escaped(&some_escaped),
+        escaped(&some_escaped).to_lowercase(),
+        escaped(&|byte| format!("%{byte:02x}")),
+        escaped(&|byte| format!("\\u{byte:04x}")),
+        escaped(&|byte| format!("\\x{byte:02x}")),
+        secret.replace('/', "\\/"),
+    ] {
+        assert_eq!(key.redact(&format!("é {spelled}: bad key '{spelled}'.é")), "é [api key]: bad key '[api key]'.é");
+    }
+    // In base64 alone, and inside of something longer, at any place of it.
+    for before in ["", "u", "us", "Bearer ", "user:", "key=", "{\"key\":\""] {
+        for behind in ["", "\n", "\"}", "xyz"] {
+            let text = format!("{before}{secret}{behind}");
+            for engine in [kinds::STANDARD, kinds::STANDARD_NO_PAD, kinds::URL_SAFE, kinds::URL_SAFE_NO_PAD] {
+                let spelled = engine.encode(&text);
+                assert_eq!(key.redact(&format!("bad: '{spelled}', no.")), "bad: '[api key]', no.", "{text:?}");
+                let in_address = spelled.replace('+', "%2B").replace('/', "%2f");
+                let masked = key.redact(&in_address);
+                assert!(masked.contains("[api key]"), "{text:?} {in_address}: {masked}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_key_stays_as_it_is() {
+    let key = ApiKey::new(KEY).unwrap();
+    for text in ["", "%", "\\", "\\u00", "%7", "sk-test-012345678", "sk-test-é", "aéb%C3%A9 \\x", "736b2d746573742d"]
+    {
+        assert_eq!(key.redact(text), text);
+    }
+    // Large bodies of nearly the key take no long time.
+    let nearly = "sk-test-012345678".repeat(10_000);
+    assert_eq!(key.redact(&nearly), nearly);
+}
