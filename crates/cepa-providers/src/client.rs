@@ -15,7 +15,7 @@ use http::{HeaderMap, header::CONTENT_TYPE};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    http::{HttpClient, HttpRequest, HttpResponse},
+    http::{Deadline, HttpClient, HttpRequest, HttpResponse},
     limit::Limiter,
     retry::{Failed, RetryPolicy, retry},
     secret::ApiKey,
@@ -74,6 +74,15 @@ struct Inside<D> {
     target: Target,
 }
 
+/// What a call waits for no longer than.
+#[derive(Clone, Copy)]
+struct Until {
+    /// A place in the limiter.
+    place: Option<Instant>,
+    /// The reply.
+    end: Option<Deadline>,
+}
+
 impl<D> Clone for Client<D> {
     fn clone(&self) -> Self {
         Self { inside: Arc::clone(&self.inside), limiter: self.limiter.clone(), caps: self.caps }
@@ -118,11 +127,16 @@ impl<D: Dialect> Client<D> {
         let names = ToolNames::of(&request.tools)?;
         let body = self.inside.dialect.encode(&request)?;
         let sink = names.restoring(request.events.clone());
-        let policy = &self.inside.target.retry;
+        let end = self.inside.target.http.deadline();
+        let mut policy = self.inside.target.retry.clone();
+        if let Some(end) = end {
+            // No try is begun that could not be answered.
+            policy.deadline = policy.deadline.min(end.total);
+        }
         // Waiting for a place counts like waiting for an answer.
-        let deadline = Instant::now().checked_add(policy.deadline);
+        let until = Until { place: Instant::now().checked_add(policy.deadline), end };
         let response =
-            retry(policy, request.context.cancel(), |_| self.limited(&request, deadline, body.clone(), sink.clone()));
+            retry(&policy, request.context.cancel(), |_| self.limited(&request, until, body.clone(), sink.clone()));
         let response = response.await;
         let mut response = response.map_err(|error| self.without_key(error))?;
         names.restore(&mut response.message);
@@ -135,13 +149,13 @@ impl<D: Dialect> Client<D> {
     async fn limited(
         &self,
         request: &ChatRequest,
-        deadline: Option<Instant>,
+        until: Until,
         body: Vec<Bytes>,
         sink: EventSink,
     ) -> Result<ChatResponse, Failed> {
-        let Some(limiter) = &self.limiter else { return self.attempt(request, body, sink).await };
-        let _permit = limiter.place(request.context.cancel(), deadline).await?;
-        let result = self.attempt(request, body, sink).await;
+        let Some(limiter) = &self.limiter else { return self.attempt(request, until, body, sink).await };
+        let _permit = limiter.place(request.context.cancel(), until.place).await?;
+        let result = self.attempt(request, until, body, sink).await;
         if let Err(Failed::Unseen(error) | Failed::Delivered(error)) = &result
             && error.kind() == ErrorKind::RateLimit
             && let Some(wait) = error.retry_after()
@@ -151,12 +165,18 @@ impl<D: Dialect> Client<D> {
         result
     }
 
-    async fn attempt(&self, request: &ChatRequest, body: Vec<Bytes>, sink: EventSink) -> Result<ChatResponse, Failed> {
+    async fn attempt(
+        &self,
+        request: &ChatRequest,
+        until: Until,
+        body: Vec<Bytes>,
+        sink: EventSink,
+    ) -> Result<ChatResponse, Failed> {
         let target = &self.inside.target;
         let delivery = if sink.is_wanted() { Delivery::Streamed } else { Delivery::Whole };
         let mut post = HttpRequest::post(&self.inside.dialect.address(&target.url, delivery), body)?;
         post.headers_mut().extend(target.headers.clone());
-        let response = target.http.send(post, request.context.cancel()).await?;
+        let response = target.http.send_until(post, request.context.cancel(), until.end).await?;
         if !response.is_success() {
             return Err(response.into_error(&target.origin.provider, target.key.as_ref()).await.into());
         }

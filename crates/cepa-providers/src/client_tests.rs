@@ -26,6 +26,8 @@ enum Answer {
     Whole(String),
     ThenClose(String),
     ThenSilence(String),
+    /// And then this for ever, once a second.
+    ThenTrickle(String, String),
 }
 
 fn whole(status: u16, kind: &str, body: &str) -> Answer {
@@ -96,6 +98,8 @@ impl Server {
 }
 
 async fn serve(mut tcp: TcpStream, answers: Arc<Mutex<VecDeque<Answer>>>, seen: Arc<Mutex<Vec<(String, String)>>>) {
+    // A kernel that holds small pieces back does so by the real clock, which a paused one runs ahead of.
+    tcp.set_nodelay(true).unwrap();
     while let Some(request) = read_request(&mut tcp).await {
         seen.lock().unwrap().push(request);
         let answer = answers.lock().unwrap().pop_front();
@@ -108,6 +112,13 @@ async fn serve(mut tcp: TcpStream, answers: Arc<Mutex<VecDeque<Answer>>>, seen: 
             Some(Answer::ThenSilence(bytes)) => {
                 tcp.write_all(bytes.as_bytes()).await.unwrap();
                 tokio::time::sleep(Duration::from_secs(60)).await;
+            }
+            Some(Answer::ThenTrickle(bytes, again)) => {
+                tcp.write_all(bytes.as_bytes()).await.unwrap();
+                while tcp.write_all(again.as_bytes()).await.is_ok() {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+                return;
             }
             None => return,
         }
@@ -283,6 +294,95 @@ async fn cancelling_ends_a_stream_at_once_and_keeps_its_text() {
     assert_eq!(texts(&heard), ["half"]);
 }
 
+/// A model whose calls may take so long.
+fn within(server: &Server, total: Option<Duration>, retry: RetryPolicy) -> OpenAi {
+    let mut http = HttpSettings::default();
+    http.proxy = Proxy::None;
+    http.total_timeout = total;
+    OpenAi::builder("m").base_url(&server.url).api_key(KEY).retry(retry).http(http).build().unwrap()
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Whether a time is as long as this, but for a second.
+fn about(time: Duration, wanted: Duration) -> bool {
+    time >= wanted && time <= wanted + Duration::from_secs(2)
+}
+
+// W5: a stream that neither ends nor is silent.
+#[tokio::test(start_paused = true)]
+async fn an_endless_trickle_ends_with_its_text() {
+    let alive = ": still here\n\n";
+    for (again, begin) in [(alive, &[text("half")][..]), (" ", &[text("half")][..]), (alive, &[])] {
+        for total in [5 * MINUTE, HttpSettings::default().total_timeout.unwrap()] {
+            let server = Server::start([Answer::ThenTrickle(open_stream(begin), again.to_owned())]).await;
+            let (request, heard) = listening();
+            let start = Instant::now();
+            let error = within(&server, Some(total), RetryPolicy::default()).chat(request).await.unwrap_err();
+            let wanted = (!begin.is_empty()).then_some("half");
+            assert_eq!(
+                (error.kind(), error.partial_text(), error.provider()),
+                (ErrorKind::Timeout, wanted, Some("openai"))
+            );
+            assert!(error.message().contains("total timeout"), "{error}");
+            assert!(about(start.elapsed(), total), "{:?}", start.elapsed());
+            assert_eq!((texts(&heard).len(), server.requests().len()), (begin.len(), 1));
+        }
+    }
+    // Without a limit it is read on.
+    let server = Server::start([Answer::ThenTrickle(open_stream(&[text("half")]), alive.to_owned())]).await;
+    let model = within(&server, None, RetryPolicy::default());
+    let (request, _) = listening();
+    assert!(tokio::time::timeout(100 * MINUTE, model.chat(request)).await.is_err());
+}
+
+// W5: a body in one piece has the response timeout already; the shorter of both counts.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_trickles_ends_too() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99999\r\n\r\n{";
+    for (total, wanted) in [(Some(MINUTE), MINUTE), (None, 10 * MINUTE), (Some(60 * MINUTE), 10 * MINUTE)] {
+        let server = Server::start([Answer::ThenTrickle(head.to_owned(), " ".to_owned())]).await;
+        let start = Instant::now();
+        let error = within(&server, total, RetryPolicy::default()).chat(hi()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+        assert!(about(start.elapsed(), wanted), "{:?}", start.elapsed());
+    }
+}
+
+// W5: the total timeout bounds the tries together, and the retries' deadline when the last of them begins.
+#[tokio::test(start_paused = true)]
+async fn the_total_timeout_and_the_deadline_of_retries_go_together() {
+    let trickle = || Answer::ThenTrickle(open_stream(&[]), ": still here\n\n".to_owned());
+    let busy = || Answer::Whole("HTTP/1.1 429 X\r\nretry-after: 40\r\ncontent-length: 2\r\n\r\n{}".to_owned());
+    let patient =
+        RetryPolicy { max_attempts: 10, deadline: 10 * MINUTE, retry_timeouts: true, ..RetryPolicy::default() };
+
+    // What is left after a wait is all that the next try has, and no other is begun.
+    let server = Server::start([busy(), trickle(), trickle()]).await;
+    let (request, _) = listening();
+    let start = Instant::now();
+    let error = within(&server, Some(MINUTE), patient.clone()).chat(request).await.unwrap_err();
+    assert_eq!((error.kind(), server.requests().len()), (ErrorKind::Timeout, 2));
+    assert!(about(start.elapsed(), MINUTE), "{:?}", start.elapsed());
+
+    // A wait that would pass it is not begun.
+    let server = Server::start([busy(), busy(), trickle()]).await;
+    let start = Instant::now();
+    let error = within(&server, Some(MINUTE), patient.clone()).chat(hi()).await.unwrap_err();
+    assert_eq!((error.kind(), error.retry_after()), (ErrorKind::RateLimit, Some(Duration::from_secs(40))));
+    assert_eq!(server.requests().len(), 2);
+    assert!(start.elapsed() < MINUTE, "{:?}", start.elapsed());
+
+    // The deadline of retries ends no try that has begun.
+    let hasty = RetryPolicy { deadline: MINUTE, ..patient };
+    let server = Server::start([busy(), trickle(), trickle()]).await;
+    let (request, _) = listening();
+    let start = Instant::now();
+    let error = within(&server, Some(5 * MINUTE), hasty).chat(request).await.unwrap_err();
+    assert_eq!((error.kind(), server.requests().len()), (ErrorKind::Timeout, 2));
+    assert!(about(start.elapsed(), 5 * MINUTE), "{:?}", start.elapsed());
+}
+
 #[tokio::test]
 async fn a_key_that_comes_back_is_not_passed_on() {
     let message = format!("bad key {KEY}");
@@ -293,6 +393,24 @@ async fn a_key_that_comes_back_is_not_passed_on() {
         let error = server.model().chat(request).await.unwrap_err();
         assert!(error.message().contains("bad key"), "{error}");
         assert!(!format!("{error} {error:?}").contains(KEY), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_comes_back_encoded_is_not_passed_on() {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+
+    let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let percent: String = KEY.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    for spelled in [STANDARD.encode(KEY), STANDARD.encode(format!("Bearer {KEY}")), hex, percent] {
+        let error = json!({"error": {"message": format!("bad header: {spelled}"), "code": spelled}});
+        for answer in [json_answer(401, error.clone()), json_answer(200, error.clone()), stream(&[error])] {
+            let server = Server::start([answer]).await;
+            let (request, _) = listening();
+            let error = server.model().chat(request).await.unwrap_err();
+            assert!(error.message().contains("bad header: [api key]"), "{error}");
+            assert!(!format!("{error} {error:?}").contains(&spelled), "{error:?}");
+        }
     }
 }
 

@@ -28,7 +28,8 @@ pub struct RetryPolicy {
     /// The upper bound of a wait that the provider did not ask for. Default 30 s.
     pub max_delay: Duration,
     /// The time since the start of the first try after which none is begun. A provider that asks to wait longer than what
-    /// is left ends the call at once, with its wait in the error. Default 2 min.
+    /// is left ends the call at once, with its wait in the error. Default 2 min. How long a try may take is not said here but
+    /// by [`HttpSettings`](crate::http::HttpSettings), whose total timeout is also the most that this can be.
     pub deadline: Duration,
     /// Whether to repeat a request that was sent and not answered in time. The server may still be working on it (and
     /// charge for it), so the default is not to.

@@ -26,6 +26,13 @@ pub(super) fn silent(host: &str, limit: Duration) -> Error {
     Error::new(ErrorKind::Timeout, text)
 }
 
+pub(super) fn endless(host: &str, limit: Duration) -> Error {
+    let text = format!(
+        "the answer of {host} was not complete within {limit:?}: raise the total timeout, ask for less, or check the server"
+    );
+    Error::new(ErrorKind::Timeout, text)
+}
+
 pub(super) fn too_large(host: &str, limit: usize) -> Error {
     Error::new(ErrorKind::Decode, format!("the answer of {host} is larger than {limit} bytes"))
 }

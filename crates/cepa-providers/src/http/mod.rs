@@ -72,6 +72,22 @@ impl Default for HttpClient {
     }
 }
 
+/// The end of a call, whatever it does until then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline {
+    pub(crate) at: Instant,
+    /// The time from the begin of the call.
+    pub(crate) total: Duration,
+}
+
+impl Deadline {
+    /// A limit of one step, or what is left if that is less; then also how long the whole call may take.
+    fn within(deadline: Option<Self>, limit: Duration) -> (Duration, Option<Duration>) {
+        let left = deadline.map(|deadline| (deadline.at.saturating_duration_since(Instant::now()), deadline.total));
+        left.filter(|(left, _)| *left < limit).map_or((limit, None), |(left, total)| (left, Some(total)))
+    }
+}
+
 impl HttpClient {
     /// A client with these settings.
     pub fn new(settings: HttpSettings) -> Self {
@@ -87,6 +103,12 @@ impl HttpClient {
         Self { settings, connector, client }
     }
 
+    /// When a call that begins now is given up.
+    pub(crate) fn deadline(&self) -> Option<Deadline> {
+        let total = self.settings.total_timeout?;
+        Some(Deadline { at: Instant::now().checked_add(total)?, total })
+    }
+
     /// Sends a request and waits for the head of its response. A response with an error status is a response.
     ///
     /// The request is sent once. (One exception, which no server can see: it goes to another connection when the kept one
@@ -97,13 +119,25 @@ impl HttpClient {
     /// in time, `cancelled`, `decode` if what came back is not HTTP or has an encoding that was not asked for,
     /// `invalid_config` for an unusable proxy. Messages name the host and never the key.
     pub async fn send(&self, request: HttpRequest, cancel: &CancellationToken) -> Result<HttpResponse, Error> {
+        self.send_until(request, cancel, self.deadline()).await
+    }
+
+    /// [`send`](Self::send) within a call that began before.
+    pub(crate) async fn send_until(
+        &self,
+        request: HttpRequest,
+        cancel: &CancellationToken,
+        deadline: Option<Deadline>,
+    ) -> Result<HttpResponse, Error> {
         let start = Instant::now();
         let host = request.host().to_owned();
         let proxy_authorization = self.connector.proxy_authorization(request.url());
         let request = request.into_http(&self.settings, proxy_authorization);
-        let sending = timeout(self.settings.response_timeout, self.client.request(request));
+        let (limit, is_last) = Deadline::within(deadline, self.settings.response_timeout);
+        let sending = timeout(limit, self.client.request(request));
         let response = match cancel.run_until_cancelled(sending).await {
             None => return Err(explain::cancelled(&host)),
+            Some(Err(_)) if let Some(total) = is_last => return Err(explain::endless(&host, total)),
             Some(Err(_)) => return Err(explain::no_answer(&host, self.settings.response_timeout)),
             Some(Ok(Err(error))) => return Err(explain::request_failed(&host, error)),
             Some(Ok(Ok(response))) => response,
@@ -112,6 +146,7 @@ impl HttpClient {
             start,
             total: self.settings.response_timeout,
             idle: self.settings.idle_timeout,
+            deadline,
             bytes: self.settings.max_body_bytes,
         };
         HttpResponse::new(host, response, limits, cancel.clone())

@@ -13,7 +13,7 @@ use hyper::body::{Body, Incoming};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::explain;
+use super::{Deadline, explain};
 use crate::{
     classify::{Failure, classify},
     secret::ApiKey,
@@ -34,6 +34,7 @@ pub(super) struct Limits {
     /// From the start of the request to the end of a collected body.
     pub(super) total: Duration,
     pub(super) idle: Duration,
+    pub(super) deadline: Option<Deadline>,
     pub(super) bytes: usize,
 }
 
@@ -96,7 +97,7 @@ impl HttpResponse {
     /// The next piece of the body; `None` at its clean end.
     ///
     /// # Errors
-    /// `timeout` if no piece comes within the idle timeout, `cancelled`, `network` if the connection breaks: before the
+    /// `timeout` if no piece comes within the idle timeout, or the total timeout is over, `cancelled`, `network` if the connection breaks: before the
     /// end that the server announced, an end is not clean. After an error the same error comes again.
     pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, Error> {
         let body = match &mut self.body {
@@ -108,7 +109,12 @@ impl HttpResponse {
         if self.cancel.is_cancelled() {
             return Err(self.fail(explain::cancelled(&self.host)));
         }
-        let piece = timeout(self.limits.idle, data(body));
+        let (limit, is_last) = Deadline::within(self.limits.deadline, self.limits.idle);
+        // So does the deadline: what comes one by one is always there in time.
+        if let Some(total) = is_last.filter(|_| limit.is_zero()) {
+            return Err(self.fail(explain::endless(&self.host, total)));
+        }
+        let piece = timeout(limit, data(body));
         let problem = match self.cancel.run_until_cancelled(piece).await {
             Some(Ok(Some(Ok(data)))) => return Ok(Some(data)),
             Some(Ok(None)) => {
@@ -116,6 +122,7 @@ impl HttpResponse {
                 return Ok(None);
             }
             Some(Ok(Some(Err(error)))) => explain::body_broke(&self.host, error),
+            Some(Err(_)) if let Some(total) = is_last => explain::endless(&self.host, total),
             Some(Err(_)) => explain::silent(&self.host, self.limits.idle),
             None => explain::cancelled(&self.host),
         };

@@ -26,6 +26,10 @@ pub struct HttpSettings {
     pub response_timeout: Duration,
     /// How long a body may be silent between two pieces; comments of a stream count as life. Default 2 min.
     pub idle_timeout: Duration,
+    /// How long a model call may take from its begin to the end of its reply, all its tries and a stream included: what ends
+    /// neither by itself nor by silence, such as a byte each second, ends here. The text so far stays with the error. Default
+    /// 1 h, longer than any provider lets a reply grow; a slow model of one's own may need more, and `None` is no limit.
+    pub total_timeout: Option<Duration>,
     /// The largest body that is collected. Default 64 MiB. Streams have no limit as a whole.
     pub max_body_bytes: usize,
     /// Headers of every request. A request's own header of the same name wins.
@@ -41,6 +45,7 @@ impl Default for HttpSettings {
             connect_timeout: Duration::from_secs(10),
             response_timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(120),
+            total_timeout: Some(Duration::from_secs(60 * 60)),
             max_body_bytes: 64 * 1024 * 1024,
             headers: HeaderMap::new(),
             proxy: Proxy::Environment,
@@ -56,6 +61,7 @@ impl fmt::Debug for HttpSettings {
             .field("connect_timeout", &self.connect_timeout)
             .field("response_timeout", &self.response_timeout)
             .field("idle_timeout", &self.idle_timeout)
+            .field("total_timeout", &self.total_timeout)
             .field("max_body_bytes", &self.max_body_bytes)
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
             .field("proxy", &self.proxy)
