@@ -50,8 +50,9 @@ impl Endpoint {
     /// ```
     /// use cepa_providers::catalog;
     /// use cepa_testkit::validate::openai_chat::{CallIds, Endpoint};
-    /// let mistral = catalog::Endpoint::named("mistral").map(|known| Endpoint::of(&(known.quirks)()));
-    /// assert_eq!(mistral.map(|endpoint| endpoint.call_ids), Some(CallIds::Nine));
+    /// let known = catalog::Endpoint::named("mistral")?;
+    /// assert_eq!(Endpoint::of(&(known.quirks)()).call_ids, CallIds::Nine);
+    /// # Ok::<(), cepa_core::Error>(())
     /// ```
     pub fn of(quirks: &Quirks) -> Self {
         let names = ["reasoning_content", "reasoning"];
