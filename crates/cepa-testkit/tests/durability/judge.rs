@@ -228,14 +228,9 @@ fn still_true(left: &Left, said: &Said, wrong: &mut Vec<String>) {
                     || row.paused("environment", &["replied"]) > 0)
         }),
         Said::Decided { pause, state } => left.pauses.get(pause) == Some(state),
-        Said::Done { input, turn, status, text, .. } => left.turns.iter().any(|row| {
-            let messages = left.messages(row);
-            let opened = |input: &String| {
-                *input == row.input && messages.iter().filter(|(_, message)| message.role() == Role::User).count() == 1
-            };
-            let answered = messages.last().is_some_and(|(_, last)| status == "paused" || last.text() == *text);
-            row.id == *turn && (row.state == *status || status == "paused") && answered && input.iter().all(opened)
-        }),
+        Said::Done { input, turn, status, text, .. } => {
+            left.turns.iter().find(|row| row.id == *turn).is_some_and(|row| done(left, row, input, status, text))
+        }
         // Nothing is promised of a message that was refused but that it is not there; its row, if any, is judged above.
         Said::Failed { input: Some(input), kind, .. } if kind == "busy" => {
             !left.turns.iter().any(|turn| turn.input == *input)
@@ -245,4 +240,14 @@ fn still_true(left: &Left, said: &Said, wrong: &mut Vec<String>) {
     if !so {
         wrong.push(format!("D5: what a child said is not so: {said:?}"));
     }
+}
+
+/// Whether a turn that a child was told of is what it was told, and its message is there once.
+fn done(left: &Left, row: &TurnLeft, input: &Option<String>, status: &str, text: &str) -> bool {
+    let messages = left.messages(row);
+    let opened = messages.iter().filter(|(_, message)| message.role() == Role::User).count() == 1;
+    // A turn that waited has gone on since.
+    let waited = status == "paused";
+    let answered = messages.last().is_some_and(|(_, last)| last.text() == text);
+    opened && input.iter().all(|input| *input == row.input) && (waited || (row.state == status && answered))
 }
