@@ -4,26 +4,16 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-#[path = "golden_openai/pretty.rs"]
-mod pretty;
+mod golden;
 
-use std::{fs, path::Path};
-
-use cepa_core::{
-    Args, AssistantMessage, ChatOptions, ChatRequest, Content, EventSink, Media, Message, Origin, Part, Thinking, Tool,
-    ToolCall, ToolChoice, ToolOutput, ToolSet, ToolSpec, ToolStatus,
-};
+use cepa_core::{ChatOptions, ChatRequest, EventSink, Media, Message, Part, Thinking, ToolChoice, ToolSet, ToolStatus};
 use cepa_providers::wire::{
-    Dialect,
     anthropic::{AnthropicMessages, ApiVersion},
     openai_chat::{OpenAiChat, Quirks},
 };
 use cepa_testkit::validate::{self, anthropic::Version};
+use golden::{CITY, body, calls, compare, decoded, origin, result, tool, weather};
 use serde_json::json;
-
-fn origin(provider: &str, model: &str) -> Origin {
-    Origin { provider: provider.into(), model: model.into() }
-}
 
 fn claude() -> AnthropicMessages {
     AnthropicMessages::new(origin("anthropic", "claude-sonnet-4-5"))
@@ -31,8 +21,7 @@ fn claude() -> AnthropicMessages {
 
 /// Compares the request with its file; the judge of this project has to take it as well.
 fn check(name: &str, dialect: &AnthropicMessages, request: &ChatRequest) {
-    let body = dialect.encode(request).expect("the request is encoded").concat();
-    let body = String::from_utf8(body).expect("a body is UTF-8");
+    let body = body(dialect, request);
     let version = match dialect.version() {
         ApiVersion::V2023_06_01 => Version::V2023_06_01,
         ApiVersion::V2026_10_21 => Version::V2026_10_21,
@@ -40,46 +29,12 @@ fn check(name: &str, dialect: &AnthropicMessages, request: &ChatRequest) {
     let mut violations = validate::anthropic::validate_for(&serde_json::from_str(&body).expect("JSON"), version);
     violations.retain(|violation| !(request.options.continue_pause && violation.rule == "an.last_user"));
     assert!(violations.is_empty(), "{name}:\n{}", validate::list(&violations));
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cepa-testkit/tests/golden/requests/anthropic");
-    let file = folder.join(format!("{name}.json"));
-    let sent = pretty::pretty(&body);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::create_dir_all(&folder).expect("the folder can be made");
-        fs::write(&file, &sent).expect("the file can be written");
-        return;
-    }
-    let kept = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    assert_eq!(sent, kept, "{name}: the body is another than in {}", file.display());
+    compare("anthropic", name, &body);
 }
 
 fn request(history: Vec<Message>) -> ChatRequest {
     let options = ChatOptions { max_tokens: Some(1024), ..ChatOptions::default() };
     ChatRequest { options, ..ChatRequest::new(history) }
-}
-
-fn tool(name: &str, description: &str, schema: Option<&str>) -> Tool {
-    let spec = ToolSpec::new(name, description, schema).expect("the spec is valid");
-    Tool::new(spec, |_, _| async { Ok(ToolOutput::new("")) })
-}
-
-const CITY: &str = r#"{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}"#;
-
-fn weather() -> ToolSet {
-    ToolSet::new([tool("get_weather", "Weather of a city.", Some(CITY)), tool("get_time", "The time.", None)])
-        .expect("the names differ")
-}
-
-fn calls(calls: &[(&str, &str, &str)]) -> AssistantMessage {
-    let call = |(id, name, args): &(&str, &str, &str)| ToolCall::new(*id, *name, Args::decode(args));
-    AssistantMessage { tool_calls: calls.iter().map(call).collect(), ..AssistantMessage::default() }
-}
-
-fn result(id: &str, content: impl Into<Content>) -> Message {
-    Message::tool(id, "get_weather", ToolStatus::Ok, content)
-}
-
-fn decoded(dialect: &impl Dialect, body: serde_json::Value) -> Message {
-    Message::Assistant(dialect.decode(body.to_string().as_bytes()).expect("a reply").message)
 }
 
 // W7
@@ -175,7 +130,7 @@ fn thinking_is_replayed() {
         {"type": "text", "text": "Calling."},
         {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Oslo"}},
     ], "stop_reason": "tool_use"});
-    let mut request = request(vec![Message::user("weather?"), decoded(&claude(), reply), result("toolu_1", "1°C")]);
+    let mut request = request(vec![Message::user("weather?"), decoded(&claude(), &reply), result("toolu_1", "1°C")]);
     request.tools = weather();
     request.options.max_tokens = None;
     request.options.thinking = Some(Thinking::Budget(2048));
@@ -192,7 +147,7 @@ fn server_tools_are_replayed() {
             "title": "t", "encrypted_index": "I", "cited_text": "c"}]},
         {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Oslo"}},
     ], "stop_reason": "tool_use"});
-    let mut request = request(vec![Message::user("find"), decoded(&claude(), reply), result("toolu_1", "1°C")]);
+    let mut request = request(vec![Message::user("find"), decoded(&claude(), &reply), result("toolu_1", "1°C")]);
     request.tools = weather();
     check("server_tools_are_replayed", &claude(), &request);
 }
@@ -203,7 +158,7 @@ fn paused_turn_is_continued() {
         {"type": "text", "text": "Searching."},
         {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}},
     ], "stop_reason": "pause_turn"});
-    let mut request = request(vec![Message::user("find"), decoded(&claude(), reply)]);
+    let mut request = request(vec![Message::user("find"), decoded(&claude(), &reply)]);
     request.options.continue_pause = true;
     let search = json!([{"type": "web_search_20250305", "name": "web_search"}]);
     request.options.extra.insert("tools".into(), search);
@@ -249,7 +204,7 @@ fn after_a_switch_of_provider() {
     let mut request = request(vec![
         Message::system("You are Bo."),
         Message::user("weather?"),
-        decoded(&other, reply),
+        decoded(&other, &reply),
         result("functions.get_weather:0", "1°C"),
         result("call_b", ""),
     ]);

@@ -4,26 +4,16 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-#[path = "golden_openai/pretty.rs"]
-mod pretty;
+mod golden;
 
-use std::{fs, path::Path};
-
-use cepa_core::{
-    Args, AssistantMessage, ChatOptions, ChatRequest, Content, EventSink, Media, Message, Origin, Part, Thinking, Tool,
-    ToolCall, ToolChoice, ToolOutput, ToolSet, ToolSpec, ToolStatus,
-};
+use cepa_core::{ChatOptions, ChatRequest, EventSink, Media, Message, Part, Thinking, ToolChoice, ToolSet, ToolStatus};
 use cepa_providers::wire::{
-    Dialect,
     anthropic::AnthropicMessages,
     gemini::{GenerateContent, Generation},
 };
 use cepa_testkit::validate::{self, gemini::Model};
+use golden::{CITY, body, calls, compare, decoded, origin, result, tool, weather};
 use serde_json::json;
-
-fn origin(provider: &str, model: &str) -> Origin {
-    Origin { provider: provider.into(), model: model.into() }
-}
 
 fn gemini() -> GenerateContent {
     GenerateContent::new(origin("gemini", "gemini-3.8-flash"))
@@ -35,53 +25,18 @@ fn older() -> GenerateContent {
 
 /// Compares the request with its file; the judge of this project has to take it as well.
 fn check(name: &str, dialect: &GenerateContent, request: &ChatRequest) {
-    let body = dialect.encode(request).expect("the request is encoded").concat();
-    let body = String::from_utf8(body).expect("a body is UTF-8");
+    let body = body(dialect, request);
     let model = match dialect.generation() {
         Generation::Before3 => Model::Before3,
         Generation::From3 => Model::From3,
     };
     let violations = validate::gemini::validate_for(&serde_json::from_str(&body).expect("JSON"), model);
     assert!(violations.is_empty(), "{name}:\n{}\n{body}", validate::list(&violations));
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cepa-testkit/tests/golden/requests/gemini");
-    let file = folder.join(format!("{name}.json"));
-    let sent = pretty::pretty(&body);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::create_dir_all(&folder).expect("the folder can be made");
-        fs::write(&file, &sent).expect("the file can be written");
-        return;
-    }
-    let kept = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    assert_eq!(sent, kept, "{name}: the body is another than in {}", file.display());
+    compare("gemini", name, &body);
 }
 
 fn request(history: Vec<Message>) -> ChatRequest {
     ChatRequest::new(history)
-}
-
-fn tool(name: &str, description: &str, schema: Option<&str>) -> Tool {
-    let spec = ToolSpec::new(name, description, schema).expect("the spec is valid");
-    Tool::new(spec, |_, _| async { Ok(ToolOutput::new("")) })
-}
-
-const CITY: &str = r#"{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}"#;
-
-fn weather() -> ToolSet {
-    ToolSet::new([tool("get_weather", "Weather of a city.", Some(CITY)), tool("get_time", "The time.", None)])
-        .expect("the names differ")
-}
-
-fn calls(calls: &[(&str, &str, &str)]) -> AssistantMessage {
-    let call = |(id, name, args): &(&str, &str, &str)| ToolCall::new(*id, *name, Args::decode(args));
-    AssistantMessage { tool_calls: calls.iter().map(call).collect(), ..AssistantMessage::default() }
-}
-
-fn result(id: &str, content: impl Into<Content>) -> Message {
-    Message::tool(id, "get_weather", ToolStatus::Ok, content)
-}
-
-fn decoded(dialect: &impl Dialect, body: serde_json::Value) -> Message {
-    Message::Assistant(dialect.decode(body.to_string().as_bytes()).expect("a reply").message)
 }
 
 /// A reply with these parts.
@@ -193,10 +148,10 @@ fn signatures_are_replayed() {
     ]));
     let mut request = request(vec![
         Message::user("weather?"),
-        decoded(&gemini(), first),
+        decoded(&gemini(), &first),
         result("fc1", "1°C"),
         result("fc2", "20°C"),
-        decoded(&gemini(), second),
+        decoded(&gemini(), &second),
         Message::user("thanks"),
     ]);
     request.tools = weather();
@@ -215,7 +170,7 @@ fn replies_of_2_5() {
         {"functionCall": {"name": "get_weather", "args": {"city": "Oslo"}}},
         {"functionCall": {"name": "get_weather", "args": {"city": "Rome"}}},
     ]));
-    let reply = decoded(&older(), reply);
+    let reply = decoded(&older(), &reply);
     let ids: Vec<String> = reply.tool_calls().iter().map(|call| call.id.clone()).collect();
     let mut request = request(vec![Message::user("weather?"), reply, result(&ids[0], "1°C"), result(&ids[1], "20°C")]);
     request.tools = weather();
@@ -239,10 +194,10 @@ fn after_a_switch_of_provider() {
     ]));
     let history = vec![
         Message::user("weather?"),
-        decoded(&claude, foreign),
+        decoded(&claude, &foreign),
         result("toolu_1", "1°C"),
         result("toolu_2", ""),
-        decoded(&sibling, other),
+        decoded(&sibling, &other),
         Message::tool("fc9", "get_time", ToolStatus::Ok, "12:00"),
     ];
     for (name, dialect) in [("after_a_switch_of_provider", gemini()), ("after_a_switch_of_provider_2.5", older())] {

@@ -7,23 +7,16 @@
 #[allow(dead_code, reason = "the chat completions' own")]
 #[path = "golden_openai/conversations.rs"]
 mod all;
-#[path = "golden_openai/pretty.rs"]
-mod pretty;
+mod golden;
 
-use std::{fs, path::Path};
-
-use cepa_core::{ChatOptions, ChatRequest, EventSink, Media, Message, Origin, Part, Thinking, ToolChoice, ToolStatus};
+use cepa_core::{ChatOptions, ChatRequest, EventSink, Media, Message, Part, Thinking, ToolChoice};
 use cepa_providers::wire::{
-    Dialect,
     anthropic::AnthropicMessages,
     openai_responses::{EncryptedReasoning, Quirks, Responses, StrictTools, Summary},
 };
 use cepa_testkit::validate;
+use golden::{body, compare, decoded, origin, result};
 use serde_json::{Value, json};
-
-fn origin(provider: &str, model: &str) -> Origin {
-    Origin { provider: provider.into(), model: model.into() }
-}
 
 fn gpt() -> Responses {
     with(Quirks::default())
@@ -35,28 +28,10 @@ fn with(quirks: Quirks) -> Responses {
 
 /// Compares the request with its file; the judge of this project has to take it as well.
 fn check(name: &str, dialect: &Responses, request: &ChatRequest) {
-    let body = dialect.encode(request).expect("the request is encoded").concat();
-    let body = String::from_utf8(body).expect("a body is UTF-8");
+    let body = body(dialect, request);
     let violations = validate::openai_responses::validate(&serde_json::from_str(&body).expect("JSON"));
     assert!(violations.is_empty(), "{name}:\n{}\n{body}", validate::list(&violations));
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cepa-testkit/tests/golden/requests/openai_responses");
-    let file = folder.join(format!("{name}.json"));
-    let sent = pretty::pretty(&body);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::create_dir_all(&folder).expect("the folder can be made");
-        fs::write(&file, &sent).expect("the file can be written");
-        return;
-    }
-    let kept = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    assert_eq!(sent, kept, "{name}: the body is another than in {}", file.display());
-}
-
-fn decoded(dialect: &impl Dialect, body: &Value) -> Message {
-    Message::Assistant(dialect.decode(body.to_string().as_bytes()).expect("a reply").message)
-}
-
-fn result(id: &str, text: &str) -> Message {
-    Message::tool(id, "get_weather", ToolStatus::Ok, text)
+    compare("openai_responses", name, &body);
 }
 
 /// What a reasoning model answers before it has looked: it thinks, speaks and calls, twice.
