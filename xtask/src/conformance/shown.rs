@@ -134,7 +134,13 @@ const ROWS: &[(&str, [&[Shown]; 5])] = &[
     ),
     (
         "our cases: requests, replies, streams and whole turns, written down as data",
-        [CASES_CHAT, &[], CASES_CHAT, &[], &[]],
+        [
+            CASES_CHAT,
+            &[],
+            CASES_CHAT,
+            &[Test(CASES, "gemini_requests", ""), Test(CASES, "gemini_streams", "")],
+            &[Test(CASES, "openai_responses_requests", ""), Test(CASES, "openai_responses_streams", "")],
+        ],
     ),
     (
         "replies and streams, broken in every way",
@@ -150,10 +156,20 @@ const ROWS: &[(&str, [&[Shown]; 5])] = &[
         "a server that somebody else wrote",
         [
             &[Peer("aimock-openai")],
-            &[Peer("llamacpp")],
-            &[Peer("aimock-anthropic"), Peer("llamacpp")],
+            &[Peer("llamacpp"), Peer("llamacpp-long")],
+            &[Peer("aimock-anthropic"), Peer("llamacpp"), Peer("llamacpp-long")],
             &[Peer("aimock-gemini")],
-            &[Peer("aimock-responses"), Peer("llamacpp")],
+            &[Peer("aimock-responses"), Peer("llamacpp"), Peer("llamacpp-long")],
+        ],
+    ),
+    (
+        "a server that breaks its answers, and judges how the client takes it",
+        [
+            &[Peer("verdict-openai")],
+            &[],
+            &[Peer("verdict-anthropic")],
+            &[Peer("verdict-gemini")],
+            &[Peer("verdict-responses")],
         ],
     ),
     (
