@@ -174,7 +174,7 @@ impl State {
             let entries = messages.into_iter().map(|entry| entry.0).collect();
             self.change(&conversation, commit.at).extend(entries);
         }
-        Ok(())
+        if self.turns.leaves_nothing(turn) { self.forget(turn) } else { Ok(()) }
     }
 
     fn forget(&mut self, turn: &str) -> Result<(), Error> {

@@ -86,14 +86,10 @@ impl Journal {
         if commit.is_empty() {
             return Ok(());
         }
-        let over = !turn.state().is_live();
         let mut state = self.0.state.lock().await;
         match &mut *state {
             State::Written { token } => {
                 self.0.keeper.store.commit(turn.id(), *token, commit).await?;
-                if turn.carries() && over {
-                    self.0.keeper.store.forget(turn.id()).await?;
-                }
             }
             State::Held(held) => {
                 merge(held, commit);
@@ -111,8 +107,9 @@ impl Journal {
         let row = turn.row(self.0.keeper.clock.now_ms());
         let Lease { token, .. } = self.0.keeper.lease(&row.conversation).await?;
         let conversation = row.conversation.clone();
-        self.0.keeper.store.begin(row, token).await?;
-        self.0.keeper.store.commit(turn.id(), token, *commit).await?;
+        // In one step: a turn that is there without its calls would be driven from its beginning.
+        let commit = Commit { begins: Some(row), ..*commit };
+        self.0.keeper.store.commit(turn.id(), token, commit).await?;
         self.0.keeper.store.release(&conversation, token).await?;
         Ok(token)
     }
@@ -140,7 +137,8 @@ impl Journal {
 
 /// One commit that does what two did, one after the other.
 fn merge(into: &mut Commit, next: Commit) {
-    let Commit { turn, calls, pauses, closed_pauses, messages, expected, at } = next;
+    let Commit { begins, turn, calls, pauses, closed_pauses, messages, expected, at } = next;
+    into.begins = into.begins.take().or(begins);
     into.turn = turn.or(into.turn.take());
     into.calls.extend(calls);
     into.pauses.extend(pauses);

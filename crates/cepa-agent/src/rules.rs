@@ -144,6 +144,11 @@ pub fn add_turn(stored: Option<&TurnRow>, new: &TurnRow) -> Result<bool, Error> 
     }
 }
 
+/// Whether nothing of a turn is to stay: it is over, and has no conversation.
+pub const fn leaves_nothing(row: &TurnRow) -> bool {
+    row.ephemeral && !row.state.is_live()
+}
+
 /// Who drives a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holding {

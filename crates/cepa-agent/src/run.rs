@@ -277,13 +277,14 @@ pub(crate) async fn adopt(core: &Arc<Core>, state: PausedState) -> Result<Adopte
         let token = current_token(core, &stored.row.conversation).await?;
         let at = core.now_ms();
         let StoredTurn { row, calls, pauses } = stored;
+        // In one step: a turn that is there without its calls would be driven from its beginning.
         let commit = crate::store::Commit {
+            begins: Some(row),
             calls: resume::changes_of(calls, at),
             pauses,
             at,
             ..crate::store::Commit::default()
         };
-        core.store.begin(row, token).await?;
         core.store.commit(&adopted.turn, token, commit).await?;
         core.store.release(&adopted.conversation, token).await?;
     }

@@ -259,6 +259,9 @@ pub enum CallChange {
 /// What one step of a turn leaves behind: written in one transaction, before anything is done about it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Commit {
+    /// The row of the turn, where the turn begins with this step: an ephemeral one that begins to wait, one that comes
+    /// from elsewhere. Such a commit has no `expected`.
+    pub begins: Option<TurnRow>,
     /// The turn's new state and data.
     pub turn: Option<TurnChange>,
     /// Changes of calls, in order.
@@ -305,8 +308,13 @@ pub fn carried_json(transcript: &History) -> RawJson {
 impl Commit {
     /// Whether nothing is to be written.
     pub fn is_empty(&self) -> bool {
-        let Self { turn, calls, pauses, closed_pauses, messages, expected: _, at: _ } = self;
-        turn.is_none() && calls.is_empty() && pauses.is_empty() && closed_pauses.is_empty() && messages.is_empty()
+        let Self { begins, turn, calls, pauses, closed_pauses, messages, expected: _, at: _ } = self;
+        begins.is_none()
+            && turn.is_none()
+            && calls.is_empty()
+            && pauses.is_empty()
+            && closed_pauses.is_empty()
+            && messages.is_empty()
     }
 }
 
@@ -365,7 +373,7 @@ pub trait TurnStore: ChatMemory {
     /// `busy` for an old token; `store` if it cannot be written.
     fn begin<'a>(&'a self, turn: TurnRow, token: u64) -> BoxFuture<'a, Result<(), Error>>;
 
-    /// Writes one step of a turn.
+    /// Writes one step of a turn. A step that ends an ephemeral turn removes it, as [`TurnStore::forget`] does.
     ///
     /// # Errors
     /// `busy` for an old token; `store` if it cannot be written.

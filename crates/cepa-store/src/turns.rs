@@ -81,6 +81,9 @@ pub(crate) fn begin(connection: &Connection, turn: &TurnRow, token: u64) -> Resu
 }
 
 pub(crate) fn commit(connection: &Connection, turn: &str, token: u64, commit: &Commit) -> Result<(), Failure> {
+    if let Some(row) = &commit.begins {
+        begin(connection, row, token)?;
+    }
     let mut statement = connection.prepare_cached(
         "SELECT t.key, c.key, c.id, c.epoch, c.head FROM turns t JOIN conversations c ON c.key = t.conversation
          WHERE t.id = ?1",
@@ -126,6 +129,11 @@ pub(crate) fn commit(connection: &Connection, turn: &str, token: u64, commit: &C
         sql_number(token),
         commit.at,
     ])?;
+    if change.is_some_and(|change| !change.state.is_live())
+        && row(connection, turn)?.is_some_and(|(_, row)| rules::leaves_nothing(&row))
+    {
+        forget(connection, turn)?;
+    }
     Ok(())
 }
 

@@ -173,8 +173,9 @@ impl<M: ChatMemory> TurnStore for Bare<M> {
                     None => self.append_anywhere(&conversation, entries).await?,
                 }
             }
-            self.turns().commit(turn, token, &commit)?;
-            Ok(())
+            let mut turns = self.turns();
+            turns.commit(turn, token, &commit)?;
+            if turns.leaves_nothing(turn) { turns.forget(turn).map(drop) } else { Ok(()) }
         })
     }
 

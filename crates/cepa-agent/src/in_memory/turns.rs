@@ -159,6 +159,22 @@ impl Turns {
 
     /// Writes all of a commit but its messages; returns the turn's conversation.
     pub(super) fn commit(&mut self, turn: &str, token: u64, commit: &Commit) -> Result<String, Error> {
+        let Some(row) = &commit.begins else { return self.write(turn, token, commit) };
+        let is_new = !self.turns.contains_key(&row.id);
+        self.begin(row.clone(), token)?;
+        let written = self.write(turn, token, commit);
+        if written.is_err() && is_new {
+            self.remove(&row.id);
+        }
+        written
+    }
+
+    /// Whether nothing of a turn is to stay.
+    pub(super) fn leaves_nothing(&self, turn: &str) -> bool {
+        self.turns.get(turn).is_some_and(|kept| rules::leaves_nothing(&kept.row))
+    }
+
+    fn write(&mut self, turn: &str, token: u64, commit: &Commit) -> Result<String, Error> {
         let kept = self.turns.get(turn).ok_or_else(|| rules::no_such_turn(turn))?;
         let planned = self.plan(kept, token, commit)?;
         let Some(kept) = self.turns.get_mut(turn) else { return Err(rules::no_such_turn(turn)) };

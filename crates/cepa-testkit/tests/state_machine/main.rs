@@ -8,6 +8,7 @@ mod calls;
 mod child;
 mod deeds;
 mod facts;
+mod found;
 mod histories;
 mod invariants;
 mod judges;
@@ -49,7 +50,6 @@ fn run(program: &Program) -> Result<(), String> {
 }
 
 /// What a program that was found is run by.
-#[allow(dead_code, reason = "used where something was found")]
 fn holds(program: Program) {
     run(&program).unwrap_or_else(|why| panic!("{why}"));
 }

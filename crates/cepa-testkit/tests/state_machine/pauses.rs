@@ -47,7 +47,9 @@ fn sound(pause: &Pause) -> Result<(), String> {
 pub(crate) fn audited(rows: &Rows) -> Result<(), String> {
     let mut told: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for row in &rows.audit {
-        if let Some(pause) = row.pause.as_deref().filter(|_| row.what != "ran" && row.what != "finished") {
+        if let Some(pause) =
+            row.pause.as_deref().filter(|_| !["ran", "finished", "unknown"].contains(&row.what.as_str()))
+        {
             told.entry(pause).or_default().push(&row.what);
         }
     }
