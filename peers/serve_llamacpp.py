@@ -34,6 +34,8 @@ def main() -> None:
     options.add_argument("--model")
     options.add_argument("--port", type=int, default=18080)
     options.add_argument("--context", type=int, default=8192)
+    # each remembers the conversation that it read last
+    options.add_argument("--slots", type=int, default=1)
     options.add_argument("--template", default=str(HERE / "smollm2-agent.jinja"))
     options.add_argument("--alias", default="smollm2")
     # a long conversation on a busy machine: the model reads the worked examples, and only the names of the tools
@@ -48,7 +50,7 @@ def main() -> None:
     if wanted.brief:
         params.default_template_kwargs = {"brief": "true"}
     params.n_ctx = wanted.context
-    params.n_parallel = 1
+    params.n_parallel = wanted.slots
     # two threads that wait for each other on two busy cores are ten times slower than one
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.hostnames = ["127.0.0.1"]
