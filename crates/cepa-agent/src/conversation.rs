@@ -286,6 +286,7 @@ impl Held {
 
     fn new(agent: &Agent, conversation: &str, token: u64, queue: tokio::sync::OwnedMutexGuard<()>) -> Self {
         let (agent, conversation) = (agent.clone(), conversation.to_owned());
+        agent.core.keeper.enter(&conversation, token);
         Self { agent, conversation, token, left: false, queue: Some(queue) }
     }
 
@@ -320,6 +321,7 @@ impl Held {
     /// Gives the conversation back.
     pub(crate) async fn leave(mut self) {
         self.left = true;
+        self.agent.core.keeper.leave(&self.conversation);
         if let Err(error) = self.agent.core.store.release(&self.conversation, self.token).await {
             tracing::warn!(%error, "a conversation could not be given back; its lease runs out by itself");
         }
@@ -331,6 +333,7 @@ impl Drop for Held {
         if self.left {
             return;
         }
+        self.agent.core.keeper.leave(&self.conversation);
         // The future of a turn was dropped, perhaps with a write under way. Giving the conversation back is a write
         // too, and writes keep their order: whoever comes next in this process waits until all of them are done.
         // Outside a runtime the lease runs out by itself.

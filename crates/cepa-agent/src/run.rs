@@ -62,7 +62,7 @@ async fn begin(
 
 /// The token under which this agent holds a conversation.
 async fn current_token(core: &Core, conversation: &str) -> Result<u64, Error> {
-    Ok(core.keeper.lease(conversation).await?.token)
+    Ok(core.keeper.renew(conversation).await?.token)
 }
 
 async fn go_on(
@@ -184,7 +184,7 @@ async fn drive_leased(core: &Core, turn: &mut Turn, host: &KernelHost, stop: &Ca
         let Some(conversation) = leased else { return pending().await };
         loop {
             tokio::time::sleep(core.lease / 3).await;
-            match core.keeper.lease(&conversation).await {
+            match core.keeper.renew(&conversation).await {
                 Err(error) if error.kind() == ErrorKind::Busy => {
                     let text = format!("another process has taken over the conversation: {}", error.message());
                     return busy(text);

@@ -1,6 +1,6 @@
 //! One batch of calls for callers with a loop of their own: the same machine and driver as in a turn.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cepa_core::{AssistantMessage, Error, FinishReason, Kernel, Message, ToolCall, ToolContext};
 
@@ -80,7 +80,8 @@ pub async fn run_tools(
     let reply = AssistantMessage { tool_calls: calls, ..AssistantMessage::default() };
     turn.did(Did::Replied { reply, usage: None, finish: FinishReason::ToolCalls, at: clock.now_ms() })?;
 
-    let keeper = Keeper { store: Arc::new(InMemory::new()), holder: "run_tools".into(), lease_ms: 0, clock };
+    let store = Arc::new(InMemory::new());
+    let keeper = Keeper { store, holder: "run_tools".into(), lease_ms: 0, clock, entered: Mutex::default() };
     let journal = Journal::held(Arc::new(keeper));
     let mut host = KernelHost::new(kernel, texts, journal);
     host.gate = gate;

@@ -42,3 +42,16 @@ fn an_ephemeral_turn_that_is_over_leaves_nothing() {
         });
     }
 }
+
+// L15: a holder who was stopped between entering a conversation and beginning his turn took it anew when he went on, as
+// another had left it meanwhile, and began beside the other's turn, which waited for a person.
+#[test]
+fn who_was_overtaken_begins_nothing() {
+    let pays = list(&[Calls(Some, list(&[Call(Sensitive, Number, Fresh)]))]);
+    for first in [Chat(C, Whole, list(&[])), Recover(C, list(&[]))] {
+        for write in 0..5 {
+            let asleep = Asleep(first.clone(), write, Chat(C, Whole, pays.clone()));
+            holds(Program { setup: SETUP, steps: vec![asleep, Do(A, Chat(C, Whole, list(&[])), Runs)] });
+        }
+    }
+}

@@ -72,7 +72,13 @@ fn programs() -> u32 {
 }
 
 fn try_all(count: u32, processes: bool) {
-    let config = Config { cases: count, max_shrink_iters: 2_000, failure_persistence: None, ..Config::default() };
+    let config = Config {
+        cases: count,
+        max_shrink_iters: 2_000,
+        max_shrink_time: 60_000,
+        failure_persistence: None,
+        ..Config::default()
+    };
     let mut runner = TestRunner::new(config);
     let found =
         runner.run(&strategy::programs(Just(processes).boxed()), |program| run(&program).map_err(TestCaseError::fail));
