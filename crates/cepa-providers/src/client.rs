@@ -15,6 +15,7 @@ use http::{HeaderMap, header::CONTENT_TYPE};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
+    classify::request_id,
     http::{Deadline, HttpClient, HttpRequest, HttpResponse},
     limit::Limiter,
     retry::{Failed, RetryPolicy, retry},
@@ -180,6 +181,7 @@ impl<D: Dialect> Client<D> {
         if !response.is_success() {
             return Err(response.into_error(&target.origin.provider, target.key.as_ref()).await.into());
         }
+        let request_id = request_id(response.headers()).map(str::to_owned);
         let delivered = Arc::new(AtomicBool::new(false));
         let sink = marking(sink, Arc::clone(&delivered));
         let result = if is_stream(response.headers(), sink.is_wanted()) {
@@ -187,11 +189,14 @@ impl<D: Dialect> Client<D> {
         } else {
             self.read_whole(response, &sink).await
         };
-        result.map_err(
-            |error| {
-                if delivered.load(Ordering::Relaxed) { Failed::Delivered(error) } else { Failed::Unseen(error) }
-            },
-        )
+        result.map_err(|error| {
+            // An error behind a 200 names its request as one with a status does.
+            let error = match (error.request_id(), request_id) {
+                (None, Some(id)) => error.with_request_id(id),
+                _ => error,
+            };
+            if delivered.load(Ordering::Relaxed) { Failed::Delivered(error) } else { Failed::Unseen(error) }
+        })
     }
 
     async fn read_whole(&self, response: HttpResponse, sink: &EventSink) -> Result<ChatResponse, Error> {
@@ -213,7 +218,7 @@ impl<D: Dialect> Client<D> {
                     Ok(Err(_)) | Err(_) => None,
                 }
             } else {
-                response.next_chunk().await.map_err(|error| reply.keep_text(error))?
+                response.next_chunk().await.map_err(|error| reply.ended_by(error))?
             };
             match chunk {
                 Some(chunk) => reply.push(&chunk)?,

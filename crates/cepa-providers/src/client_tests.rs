@@ -502,3 +502,6 @@ fn the_type_of_a_body_tells_how_to_read_it() {
         assert_eq!(is_stream(&headers, wanted), expected, "{kind:?} {wanted}");
     }
 }
+
+#[path = "client_beside_tests.rs"]
+mod beside;

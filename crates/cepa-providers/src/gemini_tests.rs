@@ -25,6 +25,19 @@ fn addresses() {
 }
 
 #[test]
+fn the_address_may_be_in_the_environment() {
+    let env = |variable: &str| match variable {
+        "GOOGLE_GEMINI_BASE_URL" => Some("http://h".to_owned()),
+        // The address of Gemini's chat completions is another one.
+        "GEMINI_BASE_URL" => Some("http://h/v1beta/openai".to_owned()),
+        _ => None,
+    };
+    let url = |builder: GeminiBuilder| builder.build_with(env).unwrap().target().url.clone();
+    assert_eq!(url(Gemini::builder("m")), "http://h/v1beta/models/m");
+    assert_eq!(url(Gemini::builder("m").base_url("http://own/v1")), "http://own/v1/models/m");
+}
+
+#[test]
 fn a_name_that_changes_the_address_is_refused() {
     for model in ["", " ", "a b", "../x", "m?key=1", "m:generateContent", "a//b", "a/"] {
         let error = Gemini::builder(model).api_key("k-12345678").build_with(no_env).unwrap_err();

@@ -1,9 +1,13 @@
 //! Server-sent events, decoded piece by piece: bytes in, events out, no I/O.
 //!
-//! To the letter of <https://html.spec.whatwg.org/multipage/server-sent-events.html>, with one tolerance at the end of the
-//! body: see [`SseDecoder::finish`].
+//! To the letter of <https://html.spec.whatwg.org/multipage/server-sent-events.html>, with two tolerances: a last event may
+//! lack its blank line ([`SseDecoder::finish`]), and lines that are no field are no event, but kept ([`SseDecoder::beside`]).
+
+mod beside;
 
 use std::borrow::Cow;
+
+use beside::Beside;
 
 use cepa_core::{Error, ErrorKind};
 use serde::de::IgnoredAny;
@@ -47,6 +51,7 @@ pub struct SseDecoder {
     first_line: bool,
     max_event_bytes: usize,
     failed: bool,
+    beside: Beside,
 }
 
 impl Default for SseDecoder {
@@ -67,6 +72,7 @@ impl SseDecoder {
             first_line: true,
             max_event_bytes: DEFAULT_MAX_EVENT_BYTES,
             failed: false,
+            beside: Beside::default(),
         }
     }
 
@@ -82,12 +88,24 @@ impl SseDecoder {
     /// [`ErrorKind::Decode`] when an event passes the size limit. The events before it have been appended; the decoder
     /// stays failed.
     pub fn push(&mut self, mut chunk: &[u8], events: &mut Vec<SseEvent>) -> Result<(), Error> {
+        while let Some(event) = self.next_event(&mut chunk)? {
+            events.push(event);
+        }
+        Ok(())
+    }
+
+    /// Takes as much of a piece as the next event needs; `None` if that is all of it and no event is complete. Whoever
+    /// reads in this way sees nothing of what stands behind an event before it has dealt with it.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn next_event(&mut self, chunk: &mut &[u8]) -> Result<Option<SseEvent>, Error> {
         if self.failed {
             return Err(self.too_large());
         }
         while let Some((&first, tail)) = chunk.split_first() {
             if std::mem::take(&mut self.after_cr) && first == b'\n' {
-                chunk = tail;
+                *chunk = tail;
                 continue;
             }
             let end = chunk.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
@@ -100,35 +118,42 @@ impl SseDecoder {
             }
             let Some((&ending, rest)) = rest.split_first() else {
                 self.line.extend_from_slice(part);
+                *chunk = rest;
                 break;
             };
             self.after_cr = ending == b'\r';
-            chunk = rest;
-            if self.line.is_empty() {
-                self.end_line(part, events);
+            *chunk = rest;
+            let event = if self.line.is_empty() {
+                self.end_line(part)
             } else {
                 let mut line = std::mem::take(&mut self.line);
                 line.extend_from_slice(part);
-                self.end_line(&line, events);
+                let event = self.end_line(&line);
                 // Its space is used again for the next line that is cut.
                 line.clear();
                 self.line = line;
+                event
+            };
+            if event.is_some() {
+                return Ok(event);
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Ends the body and returns a last event that has no blank line behind it, if its data is complete: a JSON object,
     /// a JSON array, or `[DONE]`. (The standard drops it; servers that end so exist, and nothing can be lost by taking it.)
-    pub fn finish(mut self) -> Option<SseEvent> {
+    pub fn finish(&mut self) -> Option<SseEvent> {
         if self.failed {
             return None;
         }
         let line = std::mem::take(&mut self.line);
         let line = self.without_mark(&line);
-        // Of a cut line only data is used: whether anything else is whole cannot be told.
+        // Of a cut line only data is used: whether another field is whole cannot be told.
         if let Some(value) = line.strip_prefix(b"data:") {
             self.data_line(value);
+        } else if !line.is_empty() && !is_field(name_and_value(line).0) {
+            self.beside.line(line);
         }
         if !self.has_data {
             return None;
@@ -137,31 +162,49 @@ impl SseDecoder {
         is_complete(&event.data).then_some(event)
     }
 
-    fn end_line(&mut self, line: &[u8], events: &mut Vec<SseEvent>) {
+    /// What the body held so far beside its events: lines that are no field of the standard and no comment, the one that has
+    /// only begun among them. The last 16 KiB are kept.
+    ///
+    /// ```
+    /// use cepa_providers::sse::SseDecoder;
+    ///
+    /// let mut decoder = SseDecoder::new();
+    /// let mut events = Vec::new();
+    /// decoder.push(b"data: {}\n\n{\n  \"error\": \"overloaded\"\n}\n", &mut events)?;
+    /// assert_eq!(events.len(), 1);
+    /// assert_eq!(decoder.beside(), b"{\n  \"error\": \"overloaded\"\n}\n");
+    /// # Ok::<(), cepa_core::Error>(())
+    /// ```
+    pub fn beside(&self) -> Vec<u8> {
+        let mut lines = self.beside.lines().to_vec();
+        // How much of a line is there when it becomes too large depends on how the body was cut.
+        let line = if self.failed { &[][..] } else { &*self.line };
+        let line = if self.first_line { line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line) } else { line };
+        if line.len() < beside::MOST && !is_field(name_and_value(line).0) {
+            lines.extend_from_slice(line);
+        }
+        lines
+    }
+
+    fn end_line(&mut self, line: &[u8]) -> Option<SseEvent> {
         let line = self.without_mark(line);
         if line.is_empty() {
             if self.has_data {
-                events.push(self.take_event());
+                return Some(self.take_event());
             }
             self.event = None;
-            return;
+            return None;
         }
-        let (name, value) = match line.iter().position(|byte| *byte == b':') {
-            Some(colon) => {
-                let (name, value) = line.split_at(colon);
-                (name, value.get(1..).unwrap_or_default())
-            }
-            None => (line, &b""[..]),
-        };
-        // An empty name is a comment; `id` and `retry` serve reconnection, which a model call never does.
-        match name {
-            b"data" => self.data_line(value),
-            b"event" => {
+        match name_and_value(line) {
+            (b"data", value) => self.data_line(value),
+            (b"event", value) => {
                 let name = text(without_space(value));
                 self.event = (!name.is_empty()).then(|| name.into_owned());
             }
-            _ => {}
+            (name, _) if is_field(name) => {}
+            _ => self.beside.line(line),
         }
+        None
     }
 
     fn data_line(&mut self, value: &[u8]) {
@@ -188,6 +231,22 @@ impl SseDecoder {
             format!("one event of the stream is larger than {limit} bytes: the stream is given up"),
         )
     }
+}
+
+fn name_and_value(line: &[u8]) -> (&[u8], &[u8]) {
+    match line.iter().position(|byte| *byte == b':') {
+        Some(colon) => {
+            let (name, value) = line.split_at(colon);
+            (name, value.get(1..).unwrap_or_default())
+        }
+        None => (line, b""),
+    }
+}
+
+/// Whether the standard knows a field of this name. An empty one is a comment; `id` and `retry` serve reconnection, which a
+/// model call never does.
+fn is_field(name: &[u8]) -> bool {
+    matches!(name, b"" | b"data" | b"event" | b"id" | b"retry")
 }
 
 fn without_space(value: &[u8]) -> &[u8] {

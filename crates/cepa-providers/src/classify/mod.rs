@@ -16,7 +16,9 @@ use cepa_core::{Error, ErrorKind};
 use http::{HeaderMap, StatusCode};
 
 use crate::secret::ApiKey;
+pub(crate) use snippet::line;
 use told::Told;
+pub(crate) use told::reports;
 
 /// What came instead of a reply.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ pub(super) fn cut(text: &str, max_chars: usize) -> String {
 }
 
 /// The beginning of any body as one line: space collapsed, control characters dropped, HTML reduced to its text.
-pub(super) fn line(body: &str, max_chars: usize) -> String {
+pub(crate) fn line(body: &str, max_chars: usize) -> String {
     let body = body.trim_start_matches('\u{feff}').trim_start();
     if body.starts_with('<') {
         return cut(&one_line(&entities(&without_tags(body))), max_chars);

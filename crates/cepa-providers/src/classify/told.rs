@@ -21,12 +21,8 @@ pub(super) struct Told {
 /// Reads a body; one that is not JSON, or says nothing, gives an empty `Told`.
 pub(super) fn read(body: &str) -> Told {
     let Ok(value) = serde_json::from_str::<Value>(body) else { return Told::default() };
-    // Gemini wraps its error into an array.
-    let value = match value {
-        Value::Array(items) => items.into_iter().next().unwrap_or_default(),
-        value => value,
-    };
-    let outer = match &value {
+    let value = unwrapped(&value);
+    let outer = match value {
         Value::Object(outer) => outer,
         Value::String(text) => return Told { message: some_text(text), ..Told::default() },
         _ => return Told::default(),
@@ -43,6 +39,29 @@ pub(super) fn read(body: &str) -> Told {
     };
     told.request_id = text_of(outer, "request_id").map(str::to_owned);
     told
+}
+
+/// Gemini wraps its error into an array.
+fn unwrapped(value: &Value) -> &Value {
+    match value {
+        Value::Array(items) => items.first().unwrap_or(&Value::Null),
+        value => value,
+    }
+}
+
+/// Whether JSON that stands where nothing says what it is reports an error: it has to say so itself. [`read`] takes more
+/// for one, where a status has said it already.
+pub(crate) fn reports(value: &Value) -> bool {
+    let Value::Object(outer) = unwrapped(value) else { return false };
+    let says = |value: &Value| match value {
+        Value::Object(error) => !error.is_empty(),
+        Value::String(error) => !error.trim().is_empty(),
+        _ => false,
+    };
+    let is_marked = ["type", "object"].iter().any(|name| text_of(outer, name) == Some("error"));
+    outer.get("error").is_some_and(says)
+        || outer.get("errors").and_then(|errors| errors.get(0)).is_some_and(says)
+        || (is_marked && message_of(outer).is_some())
 }
 
 /// `{"error": "text"}`, and `{"error": "word", "message": "text"}`.

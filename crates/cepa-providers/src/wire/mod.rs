@@ -2,6 +2,7 @@
 
 pub mod anthropic;
 pub mod caps;
+mod failed;
 pub mod gemini;
 mod hash;
 pub mod ids;
@@ -18,7 +19,7 @@ mod words;
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use cepa_core::{ChatRequest, ChatResponse, Error, EventSink};
+use cepa_core::{ChatRequest, ChatResponse, Error, EventSink, Origin};
 
 use crate::sse::SseEvent;
 
@@ -63,6 +64,9 @@ pub enum Delivery {
 
 /// The fold of a stream. Emits each event as it becomes known.
 pub trait Accumulator: Send {
+    /// Who writes the reply.
+    fn origin(&self) -> &Origin;
+
     /// Takes one event.
     ///
     /// # Errors

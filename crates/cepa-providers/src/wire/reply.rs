@@ -1,10 +1,11 @@
 //! A reply from its bytes: a body whole, or server-sent events in any pieces; events and at the end a response out.
 
-use cepa_core::{AssistantMessage, ChatEvent, ChatResponse, Error, EventSink};
+use cepa_core::{AssistantMessage, ChatEvent, ChatResponse, Error, ErrorKind, EventSink};
 
 use super::{
     Accumulator, Dialect,
     caps::{Caps, Counter},
+    failed::reported_beside,
 };
 use crate::sse::{SseDecoder, SseEvent};
 
@@ -27,7 +28,6 @@ pub struct ReplyDecoder<A> {
     sse: SseDecoder,
     fold: A,
     sink: EventSink,
-    events: Vec<SseEvent>,
     caps: Caps,
     counter: Counter,
     /// The bytes so far.
@@ -43,7 +43,6 @@ impl<A: Accumulator> ReplyDecoder<A> {
             sse: SseDecoder::new().with_max_event_bytes(caps.event_bytes),
             fold: dialect.accumulator(),
             sink: counter.before(sink),
-            events: Vec::new(),
             caps,
             counter,
             bytes: 0,
@@ -65,20 +64,17 @@ impl<A: Accumulator> ReplyDecoder<A> {
     pub fn push(&mut self, chunk: &[u8]) -> Result<(), Error> {
         let within = self.caps.reply_bytes.saturating_sub(self.bytes).min(chunk.len());
         self.bytes = self.bytes.saturating_add(chunk.len());
-        let (taken, left) = chunk.split_at_checked(within).unwrap_or((chunk, &[]));
-        let mut events = std::mem::take(&mut self.events);
-        let pushed = self.sse.push(taken, &mut events);
-        // What came before a fault counts, so that the outcome does not depend on how the body was cut.
-        for event in events.drain(..) {
-            self.take(event)?;
-        }
-        self.events = events;
+        let (mut taken, left) = chunk.split_at_checked(within).unwrap_or((chunk, &[]));
         // What follows the end of a reply is nobody's: in another cut it would not have been read.
-        if self.is_done() {
-            return Ok(());
+        while !self.is_done() {
+            match self.sse.next_event(&mut taken) {
+                Ok(Some(event)) => self.take(event)?,
+                Ok(None) if left.is_empty() => return Ok(()),
+                Ok(None) => return Err(self.ended_by(self.caps.reply_too_large())),
+                Err(error) => return Err(self.ended_by(error)),
+            }
         }
-        pushed.map_err(|error| self.keep_text(error))?;
-        if left.is_empty() { Ok(()) } else { Err(self.keep_text(self.caps.reply_too_large())) }
+        Ok(())
     }
 
     /// Whether the end of the reply was seen, so that nothing more need be read.
@@ -99,10 +95,16 @@ impl<A: Accumulator> ReplyDecoder<A> {
     /// The response, at the end of the body.
     ///
     /// # Errors
-    /// `truncated` if the body ended before the reply did, with the text so far.
+    /// `truncated` if the body ended before the reply did, or the error that stands in it beside its events, even if all of a
+    /// reply came (decision 010); with the text so far.
     pub fn finish(mut self) -> Result<ChatResponse, Error> {
-        if let Some(event) = std::mem::take(&mut self.sse).finish() {
+        if !self.is_done()
+            && let Some(event) = self.sse.finish()
+        {
             self.take(event)?;
+        }
+        if let Some(error) = reported_beside(self.fold.origin(), &self.sse.beside()) {
+            return Err(keep_text(error, self.fold.partial_text()));
         }
         let text = self.fold.partial_text().to_owned();
         let checked = |response: ChatResponse| {
@@ -112,18 +114,21 @@ impl<A: Accumulator> ReplyDecoder<A> {
     }
 
     fn take(&mut self, event: SseEvent) -> Result<(), Error> {
-        if self.fold.is_done() {
-            return Ok(());
-        }
         let within = self.caps.check_depth(event.data.as_bytes());
         let taken = within.and_then(|()| self.fold.event(event, &self.sink));
         // The bound that was passed says more than what came of it.
-        self.counter.check().and(taken).map_err(|error| self.keep_text(error))
+        self.counter.check().and(taken).map_err(|error| self.ended_by(error))
     }
 
-    /// An error that ends this reply, with the text so far.
-    pub fn keep_text(&self, error: Error) -> Error {
-        keep_text(error, self.fold.partial_text())
+    /// What ended this reply, with the text so far: the error that the provider wrote beside its events before the
+    /// connection broke or an event could not be read, else this one.
+    pub fn ended_by(&self, error: Error) -> Error {
+        use ErrorKind::{Decode, Network, Timeout, Truncated};
+        let told = match error.kind() {
+            Decode | Network | Timeout | Truncated => reported_beside(self.fold.origin(), &self.sse.beside()),
+            _ => None,
+        };
+        keep_text(told.unwrap_or(error), self.fold.partial_text())
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use cepa_core::{ChatEvent, ChatResponse, Error, ErrorKind, EventSink, Origin, RawJson, ToolCall};
+use cepa_core::{ChatEvent, ChatResponse, Error, EventSink, Origin, RawJson, ToolCall};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     sse::SseEvent,
-    wire::{Accumulator, ids::ReplyIds, surrogates},
+    wire::{Accumulator, failed, ids::ReplyIds, surrogates},
 };
 
 /// More blocks than any reply has; finding the open ones takes longer with each.
@@ -199,7 +199,7 @@ impl Fold {
     }
 
     fn bad(&self, what: &str) -> Error {
-        self.with_text(Error::new(ErrorKind::Decode, format!("the stream is not readable: {what}")))
+        self.with_text(decode::unreadable(&self.origin, what, ""))
     }
 
     fn with_text(&self, error: Error) -> Error {
@@ -209,6 +209,10 @@ impl Fold {
 }
 
 impl Accumulator for Fold {
+    fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
     fn event(&mut self, event: SseEvent, sink: &EventSink) -> Result<(), Error> {
         let data = event.data.trim();
         if self.done || data.is_empty() || data.starts_with(':') || data == "[DONE]" {
@@ -221,7 +225,7 @@ impl Accumulator for Fold {
             Err(_) if !data.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(&data).is_ok() => {
                 return Ok(());
             }
-            Err(error) => return Err(self.bad(&format!("an event is not JSON: {error}"))),
+            Err(error) => return Err(self.with_text(decode::unreadable(&self.origin, error, &data))),
         };
         let kind = members.kind.and_then(parse::<String>).or(event.event);
         match kind.as_deref() {
@@ -231,8 +235,8 @@ impl Accumulator for Fold {
             Some("content_block_stop") => self.block_stopped(&members, sink),
             Some("message_delta") => self.message_changed(&members, sink),
             Some("message_stop") => self.done = true,
-            Some("error") => return Err(self.with_text(decode::reported(&self.origin, &data))),
-            None if members.error.is_some() => return Err(self.with_text(decode::reported(&self.origin, &data))),
+            Some("error") => return Err(self.with_text(failed::reported(&self.origin, &data))),
+            None if members.error.is_some() => return Err(self.with_text(failed::reported(&self.origin, &data))),
             Some(_) | None => {}
         }
         Ok(())
@@ -248,8 +252,7 @@ impl Accumulator for Fold {
 
     fn finish(mut self, sink: &EventSink) -> Result<ChatResponse, Error> {
         if !self.done {
-            let message = "the stream ended before the reply did (no message_stop): what came is incomplete";
-            return Err(self.with_text(Error::new(ErrorKind::Truncated, message)));
+            return Err(self.with_text(failed::truncated(&self.origin, "message_stop")));
         }
         for place in 0..self.blocks.len() {
             self.close(place, sink);

@@ -155,6 +155,10 @@ impl Assembly {
     }
 
     /// "Don't merge one part with a signature with another part without a signature."
+    ///
+    /// Texts follow on each other without anything between them, calls between them or not: parts are pieces of one text, as
+    /// Google's own packages have it ("the concatenation of all text parts", `GenerateContentResponse.text`), and a gap of
+    /// ours would not be what the model said. (Messages of Responses are texts of their own, so there a blank line is.)
     fn say(&mut self, text: String, extra: Extra, sink: &EventSink) {
         if text.is_empty() && extra.is_empty() {
             return;

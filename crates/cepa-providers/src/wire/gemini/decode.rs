@@ -1,15 +1,11 @@
 //! The body of a reply that is not streamed.
 
-use std::time::SystemTime;
+use std::fmt::Display;
 
-use cepa_core::{ChatResponse, Error, ErrorKind, EventSink, Origin};
-use http::HeaderMap;
+use cepa_core::{ChatResponse, Error, EventSink, Origin};
 
 use super::{assembly::Assembly, shape::Chunk};
-use crate::{
-    classify::{Failure, classify},
-    wire::surrogates,
-};
+use crate::wire::{failed, surrogates};
 
 /// The response in a body. A list of chunks is one too: so streams come that were not asked for as events.
 ///
@@ -19,14 +15,13 @@ pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error
     let text = String::from_utf8_lossy(body);
     let text = text.trim_start_matches('\u{feff}').trim();
     let chunks: Vec<Chunk> = match text.starts_with('[') {
-        true => serde_json::from_str(&surrogates::whole(text))
-            .map_err(|error| unreadable(origin, &error.to_string(), text))?,
+        true => serde_json::from_str(&surrogates::whole(text)).map_err(|error| unreadable(origin, &error, text))?,
         false => vec![read(origin, text)?],
     };
     let mut assembly = Assembly::new(origin.clone());
     for chunk in chunks {
         if let Some(error) = &chunk.error {
-            return Err(failure(origin, &format!(r#"{{"error":{error}}}"#)));
+            return Err(failed::reported(origin, &format!(r#"{{"error":{error}}}"#)));
         }
         assembly.chunk(chunk, 0, &EventSink::none())?;
     }
@@ -44,21 +39,9 @@ pub(super) fn read(origin: &Origin, text: &str) -> Result<Chunk, Error> {
         return Err(unreadable(origin, "it is no object", text));
     }
     // Parts are kept as the text they are, so half characters are mended before.
-    serde_json::from_str(&surrogates::whole(text))
-        .map_err(|error| unreadable(origin, &error.to_string(), text).with_source(error))
+    serde_json::from_str(&surrogates::whole(text)).map_err(|error| unreadable(origin, &error, text).with_source(error))
 }
 
-/// The error that a body or a chunk reports.
-pub(super) fn failure(origin: &Origin, text: &str) -> Error {
-    let headers = HeaderMap::new();
-    // There are no headers, so no date to compare it with.
-    let now = SystemTime::UNIX_EPOCH;
-    classify(&Failure { provider: &origin.provider, status: None, headers: &headers, body: text, now, key: None })
-}
-
-fn unreadable(origin: &Origin, why: &str, text: &str) -> Error {
-    let provider = &origin.provider;
-    let start: String = text.chars().take(200).collect();
-    let message = format!("the reply of {provider} is no answer of generateContent: {why}: {start}");
-    Error::new(ErrorKind::Decode, message).with_provider(provider.clone())
+fn unreadable(origin: &Origin, why: impl Display, text: &str) -> Error {
+    failed::unreadable(origin, "answer of generateContent", why, text)
 }

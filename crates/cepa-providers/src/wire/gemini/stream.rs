@@ -1,10 +1,13 @@
 //! The fold of a streamed reply: each event is a whole answer with what is new. There is no last event; a reply is complete
 //! when the provider has said why it ended, and then the stream ends.
 
-use cepa_core::{ChatResponse, Error, ErrorKind, EventSink, Origin};
+use cepa_core::{ChatResponse, Error, EventSink, Origin};
 
 use super::{assembly::Assembly, decode};
-use crate::{sse::SseEvent, wire::Accumulator};
+use crate::{
+    sse::SseEvent,
+    wire::{Accumulator, failed},
+};
 
 /// Folds the chunks of one streamed reply.
 #[derive(Debug)]
@@ -22,6 +25,10 @@ impl Fold {
 }
 
 impl Accumulator for Fold {
+    fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
     fn event(&mut self, event: SseEvent, sink: &EventSink) -> Result<(), Error> {
         let data = event.data.trim();
         if self.done || data.is_empty() || data.starts_with(':') {
@@ -32,11 +39,11 @@ impl Accumulator for Fold {
             return Ok(());
         }
         if event.event.as_deref() == Some("error") {
-            return Err(decode::failure(&self.origin, data));
+            return Err(failed::reported(&self.origin, data));
         }
         let chunk = decode::read(&self.origin, data)?;
         if chunk.error.is_some() {
-            return Err(decode::failure(&self.origin, data));
+            return Err(failed::reported(&self.origin, data));
         }
         self.assembly.chunk(chunk, data.len(), sink)
     }
@@ -57,8 +64,6 @@ impl Accumulator for Fold {
         if self.assembly.is_whole() {
             return self.assembly.finish();
         }
-        let provider = &self.origin.provider;
-        let message = format!("the stream of {provider} ended before the reply was complete (no finishReason)");
-        Err(Error::new(ErrorKind::Truncated, message).with_provider(provider.clone()))
+        Err(failed::truncated(&self.origin, "finishReason"))
     }
 }

@@ -1,16 +1,12 @@
 //! The body of a reply that is not streamed.
 
-use std::time::SystemTime;
+use std::fmt::Display;
 
-use cepa_core::{ChatResponse, Error, ErrorKind, EventSink, Origin};
-use http::HeaderMap;
+use cepa_core::{ChatResponse, Error, EventSink, Origin};
 use serde_json::Value;
 
 use super::{assembly::Assembly, shape::Body};
-use crate::{
-    classify::{Failure, classify},
-    wire::surrogates,
-};
+use crate::wire::{failed, surrogates};
 
 /// The response in a body.
 ///
@@ -27,12 +23,14 @@ pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error
     }
     let choice = match body.choices.into_iter().flatten().next() {
         Some(choice) => choice,
-        None if body.error.is_some() || body.object.0.as_deref() == Some("error") => return Err(failure(origin, text)),
+        None if body.error.is_some() || body.object.0.as_deref() == Some("error") => {
+            return Err(failed::reported(origin, text));
+        }
         None => return Err(unreadable(origin, "it holds no choice", text)),
     };
     let failed = choice.message.is_none() || choice.finish_reason.0.as_deref() == Some("error");
     if let Some(error) = choice.error.or(body.error.filter(|_| failed)) {
-        return Err(failure(origin, &format!(r#"{{"error":{error}}}"#)));
+        return Err(failed::reported(origin, &format!(r#"{{"error":{error}}}"#)));
     }
     match (choice.message.or(choice.delta), &choice.finish_reason.0) {
         (Some(message), _) => assembly.message(message, &sink)?,
@@ -52,29 +50,13 @@ pub(super) fn read(origin: &Origin, text: &str) -> Result<Body, Error> {
     // Structs can be read from arrays too; here an array is an error of Gemini's, or nothing we know.
     if text.starts_with('[') {
         let is_error = serde_json::from_str::<Value>(text).is_ok_and(|list| list.pointer("/0/error").is_some());
-        return Err(if is_error { failure(origin, text) } else { unreadable(origin, "it is an array", text) });
+        return Err(if is_error { failed::reported(origin, text) } else { unreadable(origin, "it is an array", text) });
     }
-    surrogates::read(text).map_err(|error| unreadable(origin, &error.to_string(), text).with_source(error))
+    surrogates::read(text).map_err(|error| unreadable(origin, &error, text).with_source(error))
 }
 
-/// The error that a body or a chunk reports.
-pub(super) fn failure(origin: &Origin, text: &str) -> Error {
-    classify(&Failure {
-        provider: &origin.provider,
-        status: None,
-        headers: &HeaderMap::new(),
-        body: text,
-        // There are no headers, so no date to compare it with.
-        now: SystemTime::UNIX_EPOCH,
-        key: None,
-    })
-}
-
-pub(super) fn unreadable(origin: &Origin, why: &str, text: &str) -> Error {
-    let provider = &origin.provider;
-    let start: String = text.chars().take(200).collect();
-    let message = format!("the reply of {provider} is no chat completion: {why}: {start}");
-    Error::new(ErrorKind::Decode, message).with_provider(provider.clone())
+fn unreadable(origin: &Origin, why: impl Display, text: &str) -> Error {
+    failed::unreadable(origin, "chat completion", why, text)
 }
 
 #[cfg(test)]

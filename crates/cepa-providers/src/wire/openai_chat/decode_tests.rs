@@ -1,6 +1,6 @@
 //! Replies that are not streamed.
 
-use cepa_core::{FinishReason, Usage};
+use cepa_core::{ErrorKind, FinishReason, Usage};
 use proptest::prelude::*;
 use serde_json::json;
 

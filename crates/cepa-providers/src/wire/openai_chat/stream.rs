@@ -4,7 +4,10 @@ use cepa_core::{ChatResponse, Error, ErrorKind, EventSink, Origin};
 use serde_json::Value;
 
 use super::{assembly::Assembly, decode};
-use crate::{sse::SseEvent, wire::Accumulator};
+use crate::{
+    sse::SseEvent,
+    wire::{Accumulator, failed},
+};
 
 /// Folds the chunks of one streamed reply.
 #[derive(Debug)]
@@ -24,7 +27,7 @@ impl Fold {
     fn chunk(&mut self, data: &str, sink: &EventSink) -> Result<(), Error> {
         let chunk = decode::read(&self.origin, data)?;
         if chunk.error.is_some() || chunk.object.0.as_deref() == Some("error") {
-            return Err(decode::failure(&self.origin, data));
+            return Err(failed::reported(&self.origin, data));
         }
         for choice in chunk.choices.into_iter().flatten() {
             let index = choice.index.filter(|index| !index.is_null()).unwrap_or_else(|| 0.into());
@@ -32,7 +35,7 @@ impl Fold {
                 continue;
             }
             if let Some(error) = choice.error {
-                return Err(decode::failure(&self.origin, &format!(r#"{{"error":{error}}}"#)));
+                return Err(failed::reported(&self.origin, &format!(r#"{{"error":{error}}}"#)));
             }
             match (choice.delta, choice.message) {
                 (Some(delta), _) => self.assembly.delta(delta, data.len(), sink)?,
@@ -56,6 +59,10 @@ impl Fold {
 }
 
 impl Accumulator for Fold {
+    fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
     fn event(&mut self, event: SseEvent, sink: &EventSink) -> Result<(), Error> {
         let data = event.data.trim();
         // Keep-alives that were put into the data.
@@ -67,7 +74,7 @@ impl Accumulator for Fold {
             return Ok(());
         }
         if event.event.as_deref() == Some("error") {
-            return Err(decode::failure(&self.origin, data));
+            return Err(failed::reported(&self.origin, data));
         }
         self.chunk(data, sink)
     }

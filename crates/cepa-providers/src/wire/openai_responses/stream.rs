@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     sse::SseEvent,
-    wire::{Accumulator, surrogates},
+    wire::{Accumulator, failed, surrogates},
 };
 
 /// A reply larger than this is given up: no model writes as much, and memory is finite.
@@ -123,7 +123,7 @@ impl Fold {
             }
             "response.completed" | "response.incomplete" | "response.done" => self.completed(kind, event, sink),
             "response.failed" | "response.cancelled" => Err(self.failed(kind, event)),
-            "error" => Err(decode::failure_event(&self.origin, data)),
+            "error" => Err(failed::reported(&self.origin, data)),
             _ => Ok(()),
         }
     }
@@ -157,10 +157,6 @@ impl Fold {
         })
     }
 
-    fn bad(&self, what: &str) -> Error {
-        Error::new(ErrorKind::Decode, format!("the stream of {} is not readable: {what}", self.origin.provider))
-    }
-
     fn with_text(&self, error: Error) -> Error {
         let error = error.with_provider(self.origin.provider.clone());
         let text = self.assembly.text();
@@ -169,6 +165,10 @@ impl Fold {
 }
 
 impl Accumulator for Fold {
+    fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
     fn event(&mut self, event: SseEvent, sink: &EventSink) -> Result<(), Error> {
         let data = event.data.trim();
         if self.ending.is_some() || data.is_empty() || data.starts_with(':') || data == "[DONE]" {
@@ -186,7 +186,7 @@ impl Accumulator for Fold {
             Err(_) if !data.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(&data).is_ok() => {
                 return Ok(());
             }
-            Err(error) => return Err(self.with_text(self.bad(&format!("an event is not JSON: {error}")))),
+            Err(error) => return Err(self.with_text(decode::unreadable(&self.origin, error, &data))),
         };
         let kind = members.kind.and_then(parse::<String>).or(event.event);
         let kind = match kind.as_deref() {
@@ -208,10 +208,7 @@ impl Accumulator for Fold {
     fn finish(self, sink: &EventSink) -> Result<ChatResponse, Error> {
         match self.ending {
             Some(ending) => self.assembly.finish(ending, sink),
-            None => {
-                let message = "the stream ended before the reply did (no response.completed): what came is incomplete";
-                Err(self.with_text(Error::new(ErrorKind::Truncated, message)))
-            }
+            None => Err(self.with_text(failed::truncated(&self.origin, "response.completed"))),
         }
     }
 }

@@ -195,7 +195,7 @@ fn fold<'b, A: cepa_providers::wire::Accumulator>(
         }
     }
     if eof == Eof::Open && !reply.is_whole() {
-        return Err(reply.keep_text(Error::new(ErrorKind::Timeout, "the stream fell silent")));
+        return Err(reply.ended_by(Error::new(ErrorKind::Timeout, "the stream fell silent")));
     }
     reply.finish()
 }
