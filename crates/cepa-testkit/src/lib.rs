@@ -4,5 +4,7 @@
 pub mod arbitrary;
 pub mod conformance;
 pub mod fault;
+pub mod rows;
 pub mod scripted;
 pub mod validate;
+pub mod watched;

@@ -12,6 +12,8 @@ use super::task::{Said, Task};
 /// Longer than any child takes on a busy machine. One that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(600);
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_turn-child");
+
 /// A child that runs.
 pub(crate) struct Child {
     process: std::process::Child,
@@ -32,14 +34,20 @@ pub(crate) struct Exit {
 
 impl Child {
     pub(crate) fn start(task: &Task) -> Self {
+        Self::start_as(Command::new(PROGRAM), task)
+    }
+
+    /// Starts one whose files cannot grow beyond so many blocks of 512 bytes. It is not killed where it tries.
+    pub(crate) fn start_limited(task: &Task, blocks: u64) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""), PROGRAM]);
+        Self::start_as(command, task)
+    }
+
+    fn start_as(mut command: Command, task: &Task) -> Self {
         let task = serde_json::to_string(task).unwrap();
-        let mut process = Command::new(env!("CARGO_BIN_EXE_turn-child"))
-            .arg(&task)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut process =
+            command.arg(&task).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(process.stdout.take().unwrap());
         let mut stderr = process.stderr.take().unwrap();
         let (tell, ready) = std::sync::mpsc::channel();

@@ -219,7 +219,7 @@ fn bodies_belong_to_calls(left: &Left, wrong: &mut Vec<String>) {
 /// D5, H4: what a child said before it died is so.
 fn still_true(left: &Left, said: &Said, wrong: &mut Vec<String>) {
     let so = match said {
-        Said::Ready | Said::Writes { .. } => true,
+        Said::Ready | Said::Writes { .. } | Said::WriteFailed { .. } => true,
         Said::Finished { call, status } => left.calls.iter().any(|row| {
             // A failure that a person repaired is no longer the result.
             row.call == *call

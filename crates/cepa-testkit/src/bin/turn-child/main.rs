@@ -11,7 +11,7 @@ mod tools;
 
 use std::{
     io::Write,
-    sync::PoisonError,
+    sync::{Arc, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -21,7 +21,7 @@ use cepa_agent::{
 };
 use cepa_core::Error;
 use cepa_store::{Options, Sqlite};
-use cepa_testkit::arbitrary::Rng;
+use cepa_testkit::{arbitrary::Rng, watched::Watched};
 
 use kill_at::KillAt;
 use model::Asked;
@@ -53,7 +53,7 @@ fn say(said: &Said) {
 
 struct Child {
     task: Task,
-    store: KillAt<Sqlite>,
+    store: Watched<Sqlite>,
     agent: Agent,
     asked: Asked,
 }
@@ -63,7 +63,7 @@ impl Child {
         let pace = Duration::from_millis(task.pace_ms);
         // Many processes on a busy machine: none is to fail because all others were quicker for five seconds.
         let options = Options::default().busy_timeout(Duration::from_secs(60));
-        let store = KillAt::new(Sqlite::open_with(&task.database, options)?, task.kill);
+        let store = Watched::new(Sqlite::open_with(&task.database, options)?, Arc::new(KillAt(task.kill)));
         let asked = Asked::default();
         let agent = Agent::builder(model::model(task.program, pace, asked.clone()))
             .tools(tools::all(&task.ran, pace)?)

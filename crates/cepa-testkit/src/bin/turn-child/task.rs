@@ -136,6 +136,13 @@ pub(crate) enum Said {
         /// The error.
         message: String,
     },
+    /// The store could not be written.
+    WriteFailed {
+        /// Which write it was, from 0.
+        number: usize,
+        /// Which kind of write.
+        method: String,
+    },
     /// How often the store was written to.
     Writes {
         /// How often.
