@@ -90,7 +90,8 @@ fn whole(connection: &Connection, id: &str, key: i64, after: u64, until: u64) ->
 
 type Read = (u64, Result<Arc<Entry>, String>);
 
-/// Each row behind `after` up to `until`, with what is wrong with it. A row that should be there and is not is wrong.
+/// Each row behind `after` up to `until`, with what is wrong with it. Rows that should be there and are not are wrong;
+/// each gap is said once: a damaged head may tell of more rows than there is memory for.
 fn rows(connection: &Connection, key: i64, after: u64, until: u64) -> Result<Vec<Read>, Failure> {
     let mut statement = connection.prepare_cached(
         "SELECT seq, id, created, body FROM messages WHERE conversation = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq",
@@ -98,7 +99,14 @@ fn rows(connection: &Connection, key: i64, after: u64, until: u64) -> Result<Vec
     let mut found = statement.query(params![key, sql_number(after), sql_number(until)])?;
     let mut rows: Vec<Read> =
         Vec::with_capacity(usize::try_from(until.saturating_sub(after)).unwrap_or(0).min(1 << 16));
-    let missing = |next: u64, until: u64| (next..until).map(|seq| (seq, Err("the row is missing".to_owned())));
+    let missing = |next: u64, until: u64| {
+        let why = match until.saturating_sub(next) {
+            0 => return None,
+            1 => "the row is missing".to_owned(),
+            _ => format!("the rows from here to {} are missing", until - 1),
+        };
+        Some((next, Err(why)))
+    };
     let mut next = after + 1;
     while let Some(row) = found.next()? {
         let seq = number(row, 0)?;
@@ -106,7 +114,7 @@ fn rows(connection: &Connection, key: i64, after: u64, until: u64) -> Result<Vec
         rows.push((seq, entry(row).map(Arc::new)));
         next = seq + 1;
     }
-    rows.extend(missing(next, until + 1));
+    rows.extend(missing(next, until.saturating_add(1)));
     Ok(rows)
 }
 

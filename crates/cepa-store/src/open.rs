@@ -247,9 +247,32 @@ fn use_wal(connection: &Connection, timeout: Duration) -> Result<(), Failure> {
     }
 }
 
-/// Which file a path names: device and number.
-#[cfg(unix)]
-pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+/// Which file a path named when it was opened: device and number. `None` where that is not known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FileId(Option<(u64, u64)>);
+
+impl FileId {
+    pub(crate) fn of(path: &Path) -> Self {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            Self(fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino())))
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = path;
+            Self(None)
+        }
+    }
+
+    /// Fails if the path names another file by now, or none: whoever comes next would not find what is written, and a
+    /// connection that is opened now reads something else.
+    pub(crate) fn check(self, path: &Path) -> Result<(), Error> {
+        if self.0.is_none() || Self::of(path).0 == self.0 {
+            return Ok(());
+        }
+        let what = "the database was deleted or replaced while it was open; start again with the new file, nothing was \
+                    read or written";
+        Err(store(path, what))
+    }
 }

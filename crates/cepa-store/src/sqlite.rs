@@ -14,12 +14,7 @@ use cepa_agent::{
 use cepa_core::{BoxFuture, Entry, Error, History, RawJson};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::{
-    audit, conversations,
-    failure::{Failure, store},
-    open, pauses, turns,
-    worker::Worker,
-};
+use crate::{audit, conversations, failure::Failure, open, open::FileId, pauses, turns, worker::Worker};
 
 /// What is true when a write has returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,9 +70,7 @@ pub struct Sqlite(Arc<Inner>);
 struct Inner {
     path: Arc<PathBuf>,
     options: Options,
-    /// What the file was when it was opened.
-    #[cfg(unix)]
-    file: Option<(u64, u64)>,
+    file: FileId,
     /// None for a database in memory, which has one connection. Dropped first: the writer's connection is the last to
     /// close, and clears away the files beside the database.
     readers: Option<Worker>,
@@ -113,24 +106,21 @@ impl Sqlite {
         if path.as_os_str() == ":memory:" {
             let path = Arc::new(path.to_owned());
             let writer = Worker::with_connection(path.clone(), open::open_memory(options)?)?;
-            #[cfg(unix)]
-            return Ok(Self(Arc::new(Inner { path, options, file: None, readers: None, writer })));
-            #[cfg(not(unix))]
-            return Ok(Self(Arc::new(Inner { path, options, readers: None, writer })));
+            return Ok(Self(Arc::new(Inner { path, options, file: FileId::default(), readers: None, writer })));
         }
         let (path, connection) = open::open_file(path, options)?;
         let path = Arc::new(path);
         let writer = Worker::with_connection(path.clone(), connection)?;
-        let to_read = path.clone();
-        let readers = Worker::lazy(path.clone(), READERS, Arc::new(move || open::open_reader(&to_read, options)))?;
-        Ok(Self(Arc::new(Inner {
-            #[cfg(unix)]
-            file: open::identity(&path),
-            path,
-            options,
-            readers: Some(readers),
-            writer,
-        })))
+        let (to_read, file) = (path.clone(), FileId::of(&path));
+        let open_reader = move || {
+            file.check(&to_read)?;
+            let connection = open::open_reader(&to_read, options)?;
+            // Opened long after the writer: another file may have taken the name just now.
+            file.check(&to_read)?;
+            Ok(connection)
+        };
+        let readers = Worker::lazy(path.clone(), READERS, Arc::new(open_reader))?;
+        Ok(Self(Arc::new(Inner { path, options, file, readers: Some(readers), writer })))
     }
 
     /// The file.
@@ -144,7 +134,12 @@ impl Sqlite {
         job: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Error> {
         let worker = self.0.readers.as_ref().unwrap_or(&self.0.writer);
-        worker.run(move |connection| job(&*connection.transaction()?)).await
+        let (path, file) = (self.0.path.clone(), self.0.file);
+        let job = move |connection: &mut Connection| {
+            file.check(&path)?;
+            job(&*connection.transaction()?)
+        };
+        worker.run(job).await
     }
 
     /// Writes in one transaction, which begins with the right to write: what it read cannot change before it commits.
@@ -154,15 +149,9 @@ impl Sqlite {
     ) -> Result<T, Error> {
         let queued = Instant::now();
         let busy_timeout = self.0.options.busy_timeout;
-        #[cfg(unix)]
         let (path, file) = (self.0.path.clone(), self.0.file);
         let job = move |connection: &mut Connection| {
-            #[cfg(unix)]
-            if file.is_some() && open::identity(&path) != file {
-                let what = "the database was deleted or replaced while it was open; start again with the new file, this \
-                            was not written";
-                return Err(store(&path, what).into());
-            }
+            file.check(&path)?;
             // Waiting in the queue behind others that wait for the lock counts: the tenth does not wait ten times.
             let left = busy_timeout.saturating_sub(queued.elapsed());
             connection.busy_timeout(left.max(busy_timeout / 50))?;
@@ -307,6 +296,12 @@ impl TurnStore for Sqlite {
     }
 }
 
+#[cfg(test)]
+#[path = "full_tests.rs"]
+mod full_tests;
+#[cfg(test)]
+#[path = "growth_tests.rs"]
+mod growth_tests;
 #[cfg(test)]
 #[path = "sqlite_tests.rs"]
 mod sqlite_tests;

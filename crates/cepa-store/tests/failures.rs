@@ -119,3 +119,24 @@ async fn errors_tell_no_secrets() {
     let error = load_whole(&store, "c").await.unwrap_err();
     assert!(!format!("{error} {error:?}").contains("secret"), "{error}");
 }
+
+// D5, M7: a head that tells of more rows than there are is corrupt at once, however many; what is there can be read.
+#[tokio::test]
+async fn a_damaged_head_is_corrupt() {
+    let place = Place::new();
+    let store = place.open();
+    store.append("c", at(0, 0), vec![entry("a", "1"), entry("b", "2")]).await.unwrap();
+    for (head, why) in [(3, "the row is missing"), (1_i64 << 62, "the rows from here to"), (i64::MAX, "missing")] {
+        place.sql(&format!("UPDATE conversations SET head = {head}"));
+        let error = load_whole(&store, "c").await.unwrap_err();
+        assert!(
+            error.kind() == ErrorKind::Corrupt && error.message().contains("message 3 of conversation `c`"),
+            "{error}"
+        );
+        let (history, lost) = store.load_lossy("c").await.unwrap();
+        assert_eq!((history.len(), lost.len(), lost[0].seq), (2, 1, 3));
+        assert!(lost[0].why.contains(why), "{lost:?}");
+    }
+    place.sql("UPDATE conversations SET head = -1");
+    assert_eq!(kind_of(load_whole(&store, "c").await), "corrupt");
+}
