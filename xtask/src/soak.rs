@@ -18,7 +18,7 @@ struct Series {
 }
 
 /// All series. A new one is a row here and in `docs/durability.md`.
-const SERIES: [Series; 3] = [
+const SERIES: [Series; 4] = [
     Series {
         name: "kills",
         tests: &["-p", "cepa-testkit", "--test", "kill_matrix"],
@@ -30,6 +30,12 @@ const SERIES: [Series; 3] = [
         tests: &["-p", "cepa-testkit", "--test", "many_writers"],
         variable: "CEPA_SOAK_WRITERS",
         values: &["16"],
+    },
+    Series {
+        name: "disk",
+        tests: &["-p", "cepa-testkit", "--test", "disk"],
+        variable: "CEPA_SOAK_DISK",
+        values: &["1000"],
     },
     // Random programs over a conversation, from seeds that `cargo test` does not take.
     Series {
