@@ -315,7 +315,6 @@ impl AgentBuilder {
             holder: ids::new_id(&format!("{}-", std::process::id())).into(),
             lease_ms: i64::try_from(self.lease.as_millis()).unwrap_or(i64::MAX),
             clock: self.clock,
-            entered: Mutex::default(),
         });
         let core = Arc::new(Core {
             kernel,

@@ -47,12 +47,12 @@ impl Conversation {
             let nothing = Error::new(ErrorKind::InvalidInput, "there is nothing to say: give at least one message");
             return Err(nothing.into());
         }
-        let Some(id) = &self.id else { return self.turn(TurnStart::Message(messages), options).await };
+        let Some(id) = &self.id else { return self.turn(None, TurnStart::Message(messages), options).await };
         loop {
             let held = Held::enter(&self.agent, id, &options.cancel).await?;
-            match self.make_room(id, &options.cancel).await {
+            match self.make_room(id, &held, &options.cancel).await {
                 Ok(Room::Free) => {
-                    let result = self.turn(TurnStart::Message(messages), options).await;
+                    let result = self.turn(Some(&held), TurnStart::Message(messages), options).await;
                     held.leave().await;
                     return result;
                 }
@@ -175,7 +175,7 @@ impl Conversation {
     pub async fn recover(&self) -> Result<Option<TurnResult>, TurnError> {
         let Some(id) = &self.id else { return Ok(None) };
         let held = Held::enter(&self.agent, id, &CancellationToken::new()).await?;
-        let recovered = self.drive_live(id).await;
+        let recovered = self.drive_live(id, &held).await;
         held.leave().await;
         recovered
     }
@@ -184,33 +184,36 @@ impl Conversation {
     pub(crate) async fn recover_if_free(&self) -> Result<Option<TurnResult>, TurnError> {
         let Some(id) = &self.id else { return Ok(None) };
         let Some(held) = Held::try_enter(&self.agent, id).await? else { return Ok(None) };
-        let recovered = self.drive_live(id).await;
+        let recovered = self.drive_live(id, &held).await;
         held.leave().await;
         recovered
     }
 
-    async fn drive_live(&self, id: &str) -> Result<Option<TurnResult>, TurnError> {
+    async fn drive_live(&self, id: &str, held: &Held) -> Result<Option<TurnResult>, TurnError> {
         let core = &self.agent.core;
         let mut last = None;
         for live in core.store.live_turns(Some(id)).await? {
             if !live.paused || resume::expire(core, &live.id).await? {
-                last = Some(self.turn(TurnStart::Resume { turn: live.id }, TurnOptions::new()).await?);
+                let start = TurnStart::Resume { turn: live.id };
+                last = Some(self.turn(Some(held), start, TurnOptions::new()).await?);
             }
         }
         Ok(last)
     }
 
-    /// Sends a turn through the turn filters.
+    /// Sends a turn through the turn filters. It writes under the token of whoever holds the conversation.
     pub(crate) fn turn(
         &self,
+        held: Option<&Held>,
         start: TurnStart,
-        options: TurnOptions,
+        mut options: TurnOptions,
     ) -> BoxFuture<'static, Result<TurnResult, TurnError>> {
+        options.token = held.map(|held| held.token);
         self.agent.chain.run(TurnRequest { start, conversation: self.id.clone(), options })
     }
 
     /// Ends or drives what is not over in the conversation, so that a new turn can begin.
-    async fn make_room(&self, id: &str, cancel: &CancellationToken) -> Result<Room, TurnError> {
+    async fn make_room(&self, id: &str, held: &Held, cancel: &CancellationToken) -> Result<Room, TurnError> {
         let core = &self.agent.core;
         // What is finished on the way is part of the wait that the caller can cancel.
         let options = || TurnOptions::new().cancel(cancel.clone());
@@ -218,7 +221,7 @@ impl Conversation {
             let given_up = run::was_dropped(core, &live.id);
             if !given_up && !live.paused {
                 // A crash left it behind: it is brought to its end before anything new. If that fails, it is over too.
-                let result = self.turn(TurnStart::Resume { turn: live.id.clone() }, options()).await;
+                let result = self.turn(Some(held), TurnStart::Resume { turn: live.id.clone() }, options()).await;
                 match result {
                     Ok(result) if !result.is_paused() => continue,
                     Ok(_) => {}
@@ -231,7 +234,7 @@ impl Conversation {
             }
             if !given_up && resume::expire(core, &live.id).await? {
                 // What waited has expired meanwhile: the turn goes on with that.
-                let result = self.turn(TurnStart::Resume { turn: live.id.clone() }, options()).await?;
+                let result = self.turn(Some(held), TurnStart::Resume { turn: live.id.clone() }, options()).await?;
                 if !result.is_paused() {
                     continue;
                 }
@@ -243,7 +246,7 @@ impl Conversation {
                     return Err(busy(text).into());
                 }
                 WhilePaused::Cancel | WhilePaused::Queue | WhilePaused::Refuse => {
-                    run::cancel_stored(core, &live.id, given_up).await?;
+                    run::cancel_stored(core, &live.id, held.token, given_up).await?;
                 }
             }
         }
@@ -286,7 +289,6 @@ impl Held {
 
     fn new(agent: &Agent, conversation: &str, token: u64, queue: tokio::sync::OwnedMutexGuard<()>) -> Self {
         let (agent, conversation) = (agent.clone(), conversation.to_owned());
-        agent.core.keeper.enter(&conversation, token);
         Self { agent, conversation, token, left: false, queue: Some(queue) }
     }
 
@@ -321,7 +323,6 @@ impl Held {
     /// Gives the conversation back.
     pub(crate) async fn leave(mut self) {
         self.left = true;
-        self.agent.core.keeper.leave(&self.conversation);
         if let Err(error) = self.agent.core.store.release(&self.conversation, self.token).await {
             tracing::warn!(%error, "a conversation could not be given back; its lease runs out by itself");
         }
@@ -333,7 +334,6 @@ impl Drop for Held {
         if self.left {
             return;
         }
-        self.agent.core.keeper.leave(&self.conversation);
         // The future of a turn was dropped, perhaps with a write under way. Giving the conversation back is a write
         // too, and writes keep their order: whoever comes next in this process waits until all of them are done.
         // Outside a runtime the lease runs out by itself.

@@ -24,34 +24,21 @@ pub(crate) struct Keeper {
     pub(crate) holder: Arc<str>,
     pub(crate) lease_ms: i64,
     pub(crate) clock: Clock,
-    /// The conversations that are worked on now, with the token that each was entered with.
-    pub(crate) entered: Mutex<HashMap<String, u64>>,
 }
 
 impl Keeper {
-    /// Keeps a conversation that is worked on.
+    /// Keeps a conversation that is held under this token.
     ///
     /// # Errors
-    /// `busy` if another held it in between: what was read since it was entered is old then, and nothing may be written.
-    pub(crate) async fn renew(&self, conversation: &str) -> Result<Lease, Error> {
+    /// `busy` if another held it in between: what was read since is old then, and nothing may be written.
+    pub(crate) async fn renew(&self, conversation: &str, token: u64) -> Result<(), Error> {
         let lease = self.lease(conversation).await?;
-        let entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner).get(conversation).copied();
-        if entered.is_none_or(|token| token == lease.token) {
-            return Ok(lease);
+        if lease.token == token {
+            return Ok(());
         }
         self.store.release(conversation, lease.token).await?;
         let text = format!("conversation `{conversation}` was taken over by another turn: nothing was written");
         Err(Error::new(ErrorKind::Busy, text))
-    }
-
-    /// Notes that a conversation is worked on from now on.
-    pub(crate) fn enter(&self, conversation: &str, token: u64) {
-        self.entered.lock().unwrap_or_else(PoisonError::into_inner).insert(conversation.to_owned(), token);
-    }
-
-    /// Notes that it no longer is.
-    pub(crate) fn leave(&self, conversation: &str) {
-        self.entered.lock().unwrap_or_else(PoisonError::into_inner).remove(conversation);
     }
 
     /// Takes or keeps a conversation.

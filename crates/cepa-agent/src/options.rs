@@ -48,6 +48,8 @@ pub struct TurnOptions {
     pub actor: Option<String>,
     /// Whether a call may run though its tool has changed, or is not known here, since the call was decided on.
     pub changed_tools: ChangedTools,
+    /// The token under which the conversation is held, where it is.
+    pub(crate) token: Option<u64>,
     pub(crate) listeners: Listeners,
     pub(crate) stream: bool,
 }

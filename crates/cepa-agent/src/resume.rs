@@ -33,7 +33,7 @@ pub(crate) async fn decide_and_go_on(
     }
     let Some(turn) = turn else { return Err(nothing_waits().into()) };
     let held = Held::enter(&conversation.agent, key, &options.cancel).await?;
-    let result = conversation.turn(TurnStart::Resume { turn }, options).await;
+    let result = conversation.turn(Some(&held), TurnStart::Resume { turn }, options).await;
     held.leave().await;
     result
 }

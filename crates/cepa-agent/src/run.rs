@@ -21,7 +21,7 @@ use crate::{
     paused::PausedState,
     result::{TurnError, TurnResult, TurnStatus},
     resume,
-    store::StoredTurn,
+    store::{Lease, StoredTurn},
     turn::{CancelReason, Did, Restored, Turn, TurnData},
 };
 
@@ -53,16 +53,19 @@ async fn begin(
     let journal = if carries {
         Journal::held(core.keeper.clone())
     } else {
-        let token = current_token(core, leased.as_deref().unwrap_or_default()).await?;
+        let token = token_of(core, leased.as_deref().unwrap_or_default(), options).await?;
         core.store.begin(turn.row(at), token).await?;
         Journal::written(core.keeper.clone(), token)
     };
     drive_to_result(core, &mut turn, journal, options, context).await
 }
 
-/// The token under which this agent holds a conversation.
-async fn current_token(core: &Core, conversation: &str) -> Result<u64, Error> {
-    Ok(core.keeper.renew(conversation).await?.token)
+/// The token under which a turn writes: that of whoever holds the conversation, else it is taken now.
+async fn token_of(core: &Core, conversation: &str, options: &TurnOptions) -> Result<u64, Error> {
+    match options.token {
+        Some(token) => Ok(token),
+        None => Ok(core.keeper.lease(conversation).await?.token),
+    }
 }
 
 async fn go_on(
@@ -80,7 +83,7 @@ async fn go_on(
     if over {
         return result(core, &turn, context).await;
     }
-    let token = current_token(core, &key).await?;
+    let token = token_of(core, &key, options).await?;
     let journal = Journal::written(core.keeper.clone(), token);
     if let Some(missed) = missed {
         journal_step(&mut turn, &journal, missed).await?;
@@ -178,19 +181,19 @@ async fn drive_to_result(
 /// Drives the turn and keeps its conversation leased meanwhile. A lease that is lost ends the drive; time that is up
 /// cancels it.
 async fn drive_leased(core: &Core, turn: &mut Turn, host: &KernelHost, stop: &CancellationToken) -> Result<(), Error> {
-    let leased = turn.conversation().filter(|_| !turn.carries()).map(str::to_owned);
+    let leased = turn.conversation().filter(|_| !turn.carries()).map(str::to_owned).zip(host.journal.token());
     let deadline = turn.data().settings.deadline_ms.map(Duration::from_millis);
     let keep = async {
-        let Some(conversation) = leased else { return pending().await };
+        let Some((conversation, token)) = leased else { return pending().await };
         loop {
             tokio::time::sleep(core.lease / 3).await;
-            match core.keeper.renew(&conversation).await {
+            match core.keeper.renew(&conversation, token).await {
                 Err(error) if error.kind() == ErrorKind::Busy => {
                     let text = format!("another process has taken over the conversation: {}", error.message());
                     return busy(text);
                 }
                 // A store that cannot be written now may be by the next time; commits say so themselves.
-                Ok(_) | Err(_) => {}
+                Ok(()) | Err(_) => {}
             }
         }
     };
@@ -240,23 +243,21 @@ async fn result(core: &Core, turn: &Turn, context: ToolContext) -> Result<TurnRe
 }
 
 /// Gives up a stored turn: its open calls are answered, and it is over.
-pub(crate) async fn cancel_stored(core: &Core, id: &str, by_caller: bool) -> Result<(), Error> {
+pub(crate) async fn cancel_stored(core: &Core, id: &str, token: u64, by_caller: bool) -> Result<(), Error> {
     const ATTEMPTS: u8 = 4;
     for _ in 1..ATTEMPTS {
-        match try_cancel(core, id, by_caller).await {
+        match try_cancel(core, id, token, by_caller).await {
             // Somebody decided one of its pauses meanwhile: the decision stands, and is read back.
             Err(error) if error.kind() == ErrorKind::Conflict => {}
             done => return done,
         }
     }
-    try_cancel(core, id, by_caller).await
+    try_cancel(core, id, token, by_caller).await
 }
 
-async fn try_cancel(core: &Core, id: &str, by_caller: bool) -> Result<(), Error> {
+async fn try_cancel(core: &Core, id: &str, token: u64, by_caller: bool) -> Result<(), Error> {
     let Some(stored) = core.store.turn(id).await?.filter(|stored| stored.row.state.is_live()) else { return Ok(()) };
-    let key = stored.row.conversation.clone();
     let Restored { mut turn, missed, decided } = restore(core, stored).await?;
-    let token = current_token(core, &key).await?;
     let journal = Journal::written(core.keeper.clone(), token);
     for what in missed.into_iter().chain(decided.into_iter().map(|pause| Did::Decided { pause, at: core.now_ms() })) {
         journal_step(&mut turn, &journal, what).await?;
@@ -274,7 +275,7 @@ pub(crate) async fn adopt(core: &Arc<Core>, state: PausedState) -> Result<Adopte
     let known = core.store.turn(&stored.row.id).await?;
     let adopted = Adopted { turn: stored.row.id.clone(), conversation: stored.row.conversation.clone() };
     if known.is_none() {
-        let token = current_token(core, &stored.row.conversation).await?;
+        let Lease { token, .. } = core.keeper.lease(&stored.row.conversation).await?;
         let at = core.now_ms();
         let StoredTurn { row, calls, pauses } = stored;
         // In one step: a turn that is there without its calls would be driven from its beginning.

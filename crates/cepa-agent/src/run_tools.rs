@@ -1,6 +1,6 @@
 //! One batch of calls for callers with a loop of their own: the same machine and driver as in a turn.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use cepa_core::{AssistantMessage, Error, FinishReason, Kernel, Message, ToolCall, ToolContext};
 
@@ -81,7 +81,7 @@ pub async fn run_tools(
     turn.did(Did::Replied { reply, usage: None, finish: FinishReason::ToolCalls, at: clock.now_ms() })?;
 
     let store = Arc::new(InMemory::new());
-    let keeper = Keeper { store, holder: "run_tools".into(), lease_ms: 0, clock, entered: Mutex::default() };
+    let keeper = Keeper { store, holder: "run_tools".into(), lease_ms: 0, clock };
     let journal = Journal::held(Arc::new(keeper));
     let mut host = KernelHost::new(kernel, texts, journal);
     host.gate = gate;
