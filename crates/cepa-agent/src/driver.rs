@@ -15,7 +15,7 @@ use crate::{
     body::Entering,
     event::AgentEvent,
     store::{CallResult, Commit, TurnState},
-    turn::{CancelReason, Did, ModelCall, PlannedCall, Ruling, Todo, Turn},
+    turn::{CancelReason, Did, ModelCall, PartialReply, PlannedCall, Ruling, Todo, Turn},
 };
 
 /// How long a tool, a gate, or a filter around the model, that was told to stop may take to come to an end by itself.
@@ -25,8 +25,8 @@ const STOP_GRACE: Duration = Duration::from_millis(250);
 pub(crate) trait Host: Sync {
     /// Calls the model through the chat filters.
     fn call_model(&self, turn: &Turn, call: ModelCall) -> impl Future<Output = Result<ChatResponse, Error>> + Send;
-    /// The text of the reply that is being written.
-    fn partial_text(&self) -> Option<String>;
+    /// The reply that is being written.
+    fn partial_reply(&self) -> Option<PartialReply>;
     /// Why the turn was cancelled, once it is.
     fn cancel_reason(&self) -> CancelReason;
     /// Whether the model call is writing what the model said: then it must not be dropped.
@@ -124,7 +124,7 @@ async fn step<H: Host>(turn: &mut Turn, host: &H, what: Did) -> Result<(), Error
 }
 
 async fn give_up<H: Host>(turn: &mut Turn, host: &H) -> Result<(), Error> {
-    let partial = host.partial_text();
+    let partial = host.partial_reply();
     step(turn, host, Did::Cancelled { why: host.cancel_reason(), partial, at: host.now_ms() }).await
 }
 

@@ -29,7 +29,7 @@ use crate::{
     memory_filter::TurnCall,
     store::{CallResult, Commit},
     texts::{self, Texts},
-    turn::{CancelReason, ModelCall, PlannedCall, Ruling, RulingOutcome, Turn, json},
+    turn::{CancelReason, ModelCall, PartialReply, PlannedCall, Ruling, RulingOutcome, Turn, json},
 };
 
 /// An operator's rule that lets a sensitive tool run without asking.
@@ -289,9 +289,10 @@ impl Host for KernelHost {
         Ok(response)
     }
 
-    fn partial_text(&self) -> Option<String> {
-        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(written.text().to_owned()).filter(|text| !text.is_empty())
+    fn partial_reply(&self) -> Option<PartialReply> {
+        let text = self.written.lock().unwrap_or_else(PoisonError::into_inner).text().to_owned();
+        // A filter may have asked another model; who it was is known only of a reply that came whole.
+        (!text.is_empty()).then(|| PartialReply { text, origin: Some(self.kernel.origin().clone()) })
     }
 
     fn cancel_reason(&self) -> CancelReason {

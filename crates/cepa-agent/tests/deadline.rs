@@ -82,6 +82,8 @@ async fn the_text_received_so_far_is_kept() {
     let Some(Message::Assistant(reply)) = messages.last() else { unreachable!("{messages:?}") };
     assert_eq!(reply.finish_reason, Some(FinishReason::Cancelled));
     assert_eq!(reply.content.as_ref().unwrap().text(), "half of it");
+    // Who wrote it is known as of any reply.
+    assert_eq!(reply.origin.as_ref(), Some(agent.kernel().origin()));
 }
 
 #[tokio::test]

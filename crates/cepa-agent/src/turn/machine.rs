@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cepa_core::{Args, AssistantMessage, Content, Entry, FinishReason, Message, ToolFailure, ToolStatus, Usage};
 
 use super::{
-    CancelReason, Did, Illegal, OnExhausted, Phase, Ruling, Turn,
+    CancelReason, Did, Illegal, OnExhausted, PartialReply, Phase, Ruling, Turn,
     batch::{At, Batch, Call, rejected, shared},
     json,
 };
@@ -306,7 +306,7 @@ fn with_turn_if_settled(turn: &mut Turn, at: i64, commit: Commit) -> Commit {
     if commit.turn.is_some() { commit } else { with_turn(turn, commit) }
 }
 
-fn cancelled(turn: &mut Turn, why: CancelReason, partial: Option<String>, at: i64) -> Result<Commit, Illegal> {
+fn cancelled(turn: &mut Turn, why: CancelReason, partial: Option<PartialReply>, at: i64) -> Result<Commit, Illegal> {
     let mut commit = commit_at(at);
     let texts = turn.texts.clone();
     let not_run = match why {
@@ -319,12 +319,13 @@ fn cancelled(turn: &mut Turn, why: CancelReason, partial: Option<String>, at: i6
             return Err(Illegal("it is over"));
         }
         Phase::Call(delta) => {
-            let partial = partial.filter(|text| !text.trim().is_empty());
+            let partial = partial.filter(|partial| !partial.text.trim().is_empty());
             let mut messages = if turn.data.replies == 0 && partial.is_none() { Vec::new() } else { delta };
-            if let Some(text) = partial {
+            if let Some(PartialReply { text, origin }) = partial {
                 let reply = AssistantMessage {
                     content: Some(Content::Text(text)),
                     finish_reason: Some(FinishReason::Cancelled),
+                    origin,
                     ..AssistantMessage::default()
                 };
                 turn.reply = Some(reply.clone());

@@ -17,7 +17,7 @@ mod turn_tests;
 
 use std::sync::Arc;
 
-use cepa_core::{AssistantMessage, Entry, FinishReason, History, Message, RawJson, ToolCall, ToolFlags, Usage};
+use cepa_core::{AssistantMessage, Entry, FinishReason, History, Message, Origin, RawJson, ToolCall, ToolFlags, Usage};
 use serde::{Deserialize, Serialize};
 
 pub use batch::PlannedCall;
@@ -125,8 +125,8 @@ pub enum Did {
     Cancelled {
         /// Why: for the text that the model reads about calls that never ran.
         why: CancelReason,
-        /// The text of the reply that was being written.
-        partial: Option<String>,
+        /// The reply that was being written.
+        partial: Option<PartialReply>,
         /// When.
         at: i64,
     },
@@ -135,6 +135,15 @@ pub enum Did {
         /// The time.
         at: i64,
     },
+}
+
+/// A reply that was cut while it was written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PartialReply {
+    /// The text that was received.
+    pub text: String,
+    /// Who wrote it.
+    pub origin: Option<Origin>,
 }
 
 /// Why a turn was given up.

@@ -8,7 +8,8 @@ use cepa_core::{
 };
 
 use super::{
-    CancelReason, Did, Illegal, Ruling, RulingOutcome, Todo, Turn, TurnData, TurnSettings, batch::text_result,
+    CancelReason, Did, Illegal, PartialReply, Ruling, RulingOutcome, Todo, Turn, TurnData, TurnSettings,
+    batch::text_result,
 };
 use crate::{
     pause::{self, Decision, Pause, PauseState, Settled},
@@ -307,7 +308,7 @@ impl Rig {
 
     pub(super) fn cancel(&mut self, why: CancelReason, partial: Option<&str>) -> Commit {
         let at = self.tick();
-        self.did(Did::Cancelled { why, partial: partial.map(str::to_owned), at })
+        self.did(Did::Cancelled { why, partial: partial.map(text_only), at })
     }
 
     /// What would be kept of the conversation: of a turn that carries it itself, its transcript.
@@ -352,4 +353,9 @@ impl Rig {
     pub(super) fn outcomes(&self) -> Vec<(String, ToolStatus)> {
         self.turn.records().into_iter().map(|Record { name, outcome, .. }| (name, outcome)).collect()
     }
+}
+
+/// A cut reply of nobody known.
+pub(super) fn text_only(text: &str) -> PartialReply {
+    PartialReply { text: text.to_owned(), origin: None }
 }

@@ -6,7 +6,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use super::{
     CancelReason, Did, OnExhausted, RulingOutcome, Siblings, TurnSettings,
     batch::text_result,
-    rig::{Rig, calling, failure, ok, ruling, saying, writing},
+    rig::{Rig, calling, failure, ok, ruling, saying, text_only, writing},
 };
 use crate::{
     pause::{Decision, PauseState},
@@ -146,7 +146,7 @@ fn feed(rig: &mut Rig, event: Event) -> bool {
             };
             Did::Decided { pause, at }
         }
-        Event::Cancel(why, partial) => Did::Cancelled { why, partial: partial.map(str::to_owned), at },
+        Event::Cancel(why, partial) => Did::Cancelled { why, partial: partial.map(text_only), at },
         Event::Now(later) => {
             rig.clock += later;
             Did::Now { at: rig.clock }
