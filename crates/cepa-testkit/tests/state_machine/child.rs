@@ -12,7 +12,7 @@ use crate::{
     facts::{Fact, Facts},
     program::{Ending, Reply, Setup, Who},
     scene::Scene,
-    world::{Deed, Process, perform},
+    world::{Deed, Process, patiently, perform},
 };
 
 const TASK: &str = "CEPA_STATE_MACHINE_TASK";
@@ -67,5 +67,5 @@ pub(crate) async fn main() {
     let scene = Scene::new(&task.path, Facts::default().logged(log, task.last), task.ahead, true);
     let process = Process::start(task.who, &task.setup, &scene);
     let cancel = scene.set(task.who, &task.replies, Some(task.ending), None);
-    drop(perform(process.agent.clone(), task.deed, cancel).await);
+    drop(patiently(perform(process.agent.clone(), task.deed, cancel.clone()), cancel).await);
 }

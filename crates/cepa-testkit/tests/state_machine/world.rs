@@ -389,7 +389,7 @@ impl World {
 }
 
 /// Whoever waits too long cancels.
-async fn patiently(done: impl Future<Output = Outcome>, cancel: CancellationToken) -> Outcome {
+pub(crate) async fn patiently(done: impl Future<Output = Outcome>, cancel: CancellationToken) -> Outcome {
     let mut done = pin!(done);
     tokio::select! {
         biased;
