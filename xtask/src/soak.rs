@@ -37,12 +37,12 @@ const SERIES: [Series; 4] = [
         variable: "CEPA_SOAK_DISK",
         values: &["1000"],
     },
-    // Random programs over a conversation, from seeds that `cargo test` does not take.
+    // Random programs of an agent; of a tenth of them the steps that crash are processes, and are killed.
     Series {
         name: "programs",
-        tests: &["-p", "cepa-testkit", "--test", "conversations"],
-        variable: "CEPA_SEED",
-        values: &["1001", "2001", "3001", "4001", "5001", "6001", "7001", "8001"],
+        tests: &["-p", "cepa-testkit", "--test", "state_machine"],
+        variable: "CEPA_SOAK_PROGRAMS",
+        values: &["10000"],
     },
 ];
 

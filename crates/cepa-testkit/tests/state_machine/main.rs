@@ -91,6 +91,7 @@ fn try_all(count: u32, processes: bool) {
     }
 }
 
+// FR-036, FR-040: whatever was paused, decided and resumed, each call stands once, with its result.
 #[test]
 fn any_program_keeps_the_contract() {
     // Goal 1, 2, 3; H1, H2, H3, H4, H5, H6, H9; L3, L5, L6, L7, L11, L12, L15, L16; M1, M2, M3, M6, M7; D1, D2, D3, D5.
