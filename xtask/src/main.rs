@@ -31,7 +31,8 @@ usage: cargo xtask COMMAND
                       docs/field-report-tests.md and docs/conformance.md
   fuzz [MINUTES]      broken bodies for every reader of what servers send, so long each (default 1)
   soak [SERIES]       tests at full length: kills, writers, programs or all (the default)
-  bench               CPU time of a model call through cepa and through a loop written by hand
+  bench [OPTIONS]     what cepa costs against loops written by hand and other frameworks, into bench/results:
+                      --peers (also Python and JavaScript ones) --scenarios A,B --clients A,B --reps N --quick
 ";
 
 fn main() -> ExitCode {
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
         ["fuzz", minutes] => fuzz::command(minutes),
         ["soak"] => soak::command("all"),
         ["soak", series] => soak::command(series),
-        ["bench"] => bench::command(),
+        ["bench", options @ ..] => bench::command(options),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())

@@ -1,6 +1,6 @@
 //! Checks against programs that nobody here wrote. The scripts that start and drive them are in `peers/`.
 
-mod install;
+pub(crate) mod install;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,12 @@
-//! A model server that does not think, on loopback: OpenAI chat completions and Anthropic messages, not streamed.
+//! A model server that does not think, on loopback: OpenAI chat completions and Anthropic messages, streamed or not.
 //!
 //! The model's name is the script: `loop-K` asks for one call of `add` in each of K rounds and then answers,
-//! `par-K` asks for K calls at once and then answers, `say-N` answers with N words. `GET /stats` counts calls and bytes.
+//! `par-K` asks for K calls at once and then answers, `say-N` answers with N words; `-dMS` behind it waits that many
+//! milliseconds first. A stream has one event a word and is sent in one piece. `GET /stats` counts calls and bytes.
+
+mod anthropic;
+mod openai;
+mod script;
 
 use std::sync::{
     Arc,
@@ -18,6 +23,8 @@ use axum::{
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use crate::script::{Request, Script};
+
 #[derive(Default)]
 struct Counts {
     calls: AtomicU64,
@@ -25,104 +32,50 @@ struct Counts {
     ids: AtomicU64,
 }
 
-/// What a model's name asks for.
-struct Script {
-    rounds: usize,
-    calls: usize,
-    words: usize,
+/// What an answer is made of.
+struct Answer<'a> {
+    model: &'a str,
+    script: Script,
+    /// Which round of the turn this is.
+    round: usize,
+    /// The ids of the calls to make; none at the end of the turn.
+    ids: Vec<u64>,
+    bytes_read: usize,
 }
 
-impl Script {
-    fn of(model: &str) -> Self {
-        let mut script = Self { rounds: 0, calls: 1, words: 3 };
-        let (what, number) = model.split_once('-').unwrap_or((model, ""));
-        let number = number.parse().unwrap_or(0);
-        match what {
-            "loop" => script.rounds = number,
-            "par" => (script.rounds, script.calls) = (1, number),
-            "say" => script.words = number,
-            _ => {}
-        }
-        script
-    }
+type Writer = fn(&Answer<'_>) -> String;
 
-    fn text(&self) -> String {
-        (0..self.words).map(|word| format!("word{word} ")).collect()
-    }
-}
-
-/// How many replies there were since the last message of the user that is not a tool result.
-fn rounds_so_far(body: &Value) -> usize {
-    let is_result = |message: &Value| {
-        message["content"].as_array().is_some_and(|parts| parts.iter().any(|part| part["type"] == "tool_result"))
-    };
-    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let turn = messages.iter().rev().take_while(|message| message["role"] != "user" || is_result(message));
-    turn.filter(|message| message["role"] == "assistant").count()
-}
-
-/// Counts a request and reads it.
-fn read(counts: &Counts, body: &Bytes) -> Option<(Value, Script, usize)> {
+/// Counts a request, reads it, and lets one of these two answer it.
+async fn serve(counts: &Counts, body: &Bytes, whole: Writer, stream: Writer) -> Response {
     counts.calls.fetch_add(1, Relaxed);
     counts.bytes.fetch_add(body.len() as u64, Relaxed);
-    let value: Value = serde_json::from_slice(body).ok()?;
-    let script = Script::of(value["model"].as_str().unwrap_or_default());
-    let rounds = rounds_so_far(&value);
-    Some((value, script, rounds))
-}
-
-fn answer(body: &Value) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
-}
-
-fn refuse() -> Response {
-    (StatusCode::BAD_REQUEST, json!({"error": {"message": "not JSON", "type": "invalid_request_error"}}).to_string())
-        .into_response()
+    let Ok(request) = serde_json::from_slice::<Request>(body) else {
+        let error = json!({"error": {"message": "not a request", "type": "invalid_request_error"}});
+        return (StatusCode::BAD_REQUEST, error.to_string()).into_response();
+    };
+    let (script, round) = (Script::of(&request.model), request.rounds_so_far());
+    if !script.delay.is_zero() {
+        tokio::time::sleep(script.delay).await;
+    }
+    let calls = if round < script.rounds { script.calls } else { 0 };
+    let ids = (0..calls).map(|_| counts.ids.fetch_add(1, Relaxed)).collect();
+    let answer = Answer { model: &request.model, script, round, ids, bytes_read: body.len() };
+    let (kind, text) =
+        if request.stream { ("text/event-stream", stream(&answer)) } else { ("application/json", whole(&answer)) };
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
 }
 
 async fn openai(State(counts): State<Arc<Counts>>, body: Bytes) -> Response {
-    let Some((request, script, round)) = read(&counts, &body) else { return refuse() };
-    let calls: Vec<Value> = (0..if round < script.rounds { script.calls } else { 0 })
-        .map(|n| {
-            let id = format!("call_{:08}", counts.ids.fetch_add(1, Relaxed));
-            let arguments = format!("{{\"a\":{round},\"b\":{n}}}");
-            json!({"id": id, "type": "function", "function": {"name": "add", "arguments": arguments}})
-        })
-        .collect();
-    let (message, finish) = if calls.is_empty() {
-        (json!({"role": "assistant", "content": script.text()}), "stop")
-    } else {
-        (json!({"role": "assistant", "content": null, "tool_calls": calls}), "tool_calls")
-    };
-    let read = body.len() / 4;
-    answer(&json!({
-        "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": request["model"],
-        "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": null}],
-        "usage": {"prompt_tokens": read, "completion_tokens": 5, "total_tokens": read + 5},
-    }))
+    serve(&counts, &body, openai::whole, openai::stream).await
 }
 
 async fn anthropic(State(counts): State<Arc<Counts>>, body: Bytes) -> Response {
-    let Some((request, script, round)) = read(&counts, &body) else { return refuse() };
-    let calls = if round < script.rounds { script.calls } else { 0 };
-    let mut blocks: Vec<Value> = (0..calls)
-        .map(|n| {
-            let id = format!("toolu_{:08}", counts.ids.fetch_add(1, Relaxed));
-            json!({"type": "tool_use", "id": id, "name": "add", "input": {"a": round, "b": n}})
-        })
-        .collect();
-    let stop = if blocks.is_empty() { "end_turn" } else { "tool_use" };
-    if blocks.is_empty() {
-        blocks.push(json!({"type": "text", "text": script.text()}));
-    }
-    answer(&json!({
-        "id": "msg_1", "type": "message", "role": "assistant", "model": request["model"], "content": blocks,
-        "stop_reason": stop, "stop_sequence": null, "usage": {"input_tokens": body.len() / 4, "output_tokens": 5},
-    }))
+    serve(&counts, &body, anthropic::whole, anthropic::stream).await
 }
 
 async fn stats(State(counts): State<Arc<Counts>>) -> String {
-    json!({"calls": counts.calls.load(Relaxed), "bytes": counts.bytes.load(Relaxed)}).to_string()
+    let value: Value = json!({"calls": counts.calls.load(Relaxed), "bytes": counts.bytes.load(Relaxed)});
+    value.to_string()
 }
 
 #[tokio::main(flavor = "current_thread")]

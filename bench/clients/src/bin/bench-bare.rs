@@ -1,0 +1,5 @@
+//! The client `bare`.
+
+fn main() -> meter::Result<()> {
+    meter::main::<clients::bare::Bare>()
+}

@@ -1,0 +1,5 @@
+//! The client `cepa`.
+
+fn main() -> meter::Result<()> {
+    meter::main::<clients::cepa::Cepa>()
+}

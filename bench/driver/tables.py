@@ -1,0 +1,151 @@
+"""The tables: median, spread, and the ratio to the floor `bare`."""
+
+import statistics
+
+import plan
+from plan import Metric, Row, Scenario
+
+INTRODUCTION = """\
+# What was measured last
+
+Written by `cargo xtask bench`; `latest.json` beside it has every run. CPU time is that of the client's process, user and
+system; the server is another process that does not think. A figure is the median of its runs, in brackets the lowest and
+the highest; × is the ratio of medians to `bare`. Only ratios within one table mean anything on another machine.
+
+`bare` is a loop written by hand on reqwest with typed serde structs, `bare-hyper` one on a bare hyper connection with the
+history kept as the bytes to send. {peers}
+"""
+
+
+def number(figure: float, digits: int) -> str:
+    return f"{figure:,.{digits}f}"
+
+
+def figures(rows: list[Row], metric: Metric) -> list[float]:
+    return sorted(figure for figure in map(metric[1], rows) if figure is not None)
+
+
+def cell(rows: list[Row], metric: Metric, spread: bool) -> str:
+    found = figures(rows, metric)
+    if not found:
+        return ""
+    text = number(statistics.median(found), metric[2])
+    if spread and len(found) > 1:
+        text += f" ({number(found[0], metric[2])} – {number(found[-1], metric[2])})"
+    return text
+
+
+def order(rows: list[Row]) -> list[str]:
+    """Clients as the plan lists them, then what else there is."""
+    known = [client.name for client in plan.RUST + plan.OTHERS]
+    found = dict.fromkeys(row["client"] for row in rows)
+    return [name for name in known if name in found] + [name for name in found if name not in known]
+
+
+def table(scenario: Scenario, rows: list[Row]) -> list[str]:
+    metrics = [metric for metric in scenario.metrics if figures([row for row in rows if "error" not in row], metric)]
+    if not metrics:
+        return ["No run gave a figure."]
+    good = [row for row in rows if "error" not in row]
+    plain = [row for row in good if not row["counted"]]
+    floor = figures([row for row in plain if row["client"] == "bare"], metrics[0])
+    lines = [f"| client | {' | '.join(name for name, _, _ in metrics)} | × bare | runs |"]
+    lines.append("|---" * (len(metrics) + 3) + "|")
+    for name in order(rows):
+        mine = [row for row in plain if row["client"] == name]
+        if not mine:
+            failed = next(row for row in rows if row["client"] == name and "error" in row)
+            lines.append(f"| {name} | failed: {failed['error'][-200:]!r} {'| ' * (len(metrics) + 1)}|")
+            continue
+        counted = [row for row in good if row["client"] == name and row["counted"]]
+        cells = []
+        for index, metric in enumerate(metrics):
+            # What only a binary that counts can tell comes from its run.
+            source = mine if figures(mine, metric) else counted
+            cells.append(cell(source, metric, spread=index == 0))
+        compared = figures(mine, metrics[0])
+        ratio = number(statistics.median(compared) / statistics.median(floor), 2) if floor and compared else ""
+        lines.append(f"| {name} | {' | '.join(cells)} | {ratio} | {len(mine)} |")
+    return lines
+
+
+def section(scenario: Scenario, rows: list[Row]) -> list[str]:
+    lines = ["", f"## {scenario.name}", "", scenario.what, "", *table(scenario, rows)]
+    wrong = {(row["client"], row["error"]) for row in rows if "error" in row}
+    left_out = {name: why for name, why in scenario.leave_out.items() if name not in plan.NO_MEMORY}
+    notes = [scenario.notes] if scenario.notes else []
+    notes += [f"{name} is not here: it {why}." for name, why in left_out.items()]
+    notes += [f"A run of {client} failed: {error[-200:]}" for client, error in sorted(wrong)]
+    return lines + (["", *notes] if notes else [])
+
+
+def growth(rows: list[Row]) -> list[str]:
+    """What the growing scenarios show, one table a dimension."""
+    lines = []
+    curves: dict[str, dict[int, list[float]]] = {}
+    for row in rows:
+        if row["scenario"] == "history" and "error" not in row:
+            for messages, us in row["curve"]:
+                curves.setdefault(row["client"], {}).setdefault(messages, []).append(us)
+    dimensions = [("history", "CPU µs of a turn with so many messages before it", curves)]
+    for prefix, what, figure in (
+        ("conversations-", "CPU µs of a turn with so many conversations in memory", plan.value("us")),
+        ("tools-", "CPU µs of a model call with so many tools offered", plan.per("cpu_us", "calls")),
+    ):
+        found: dict[str, dict[int, list[float]]] = {}
+        for row in rows:
+            if row["scenario"].startswith(prefix) and "error" not in row:
+                at = int(row["scenario"].removeprefix(prefix))
+                found.setdefault(row["client"], {}).setdefault(at, []).append(figure(row))
+        dimensions.append((prefix.rstrip("-"), what, found))
+    for name, what, found in dimensions:
+        if not found:
+            continue
+        points = sorted({at for line in found.values() for at in line})
+        lines += ["", f"### {name}", "", f"{what}.", "", f"| client | {' | '.join(f'{at:,}' for at in points)} |"]
+        lines.append("|---" * (len(points) + 1) + "|")
+        for client in (client.name for client in plan.RUST if client.name in found):
+            cells = (number(statistics.median(found[client][at]), 0) if at in found[client] else "" for at in points)
+            lines.append(f"| {client} | {' | '.join(cells)} |")
+    return ["", "## growth", "", "![cost against size](growth.svg)", *lines] if lines else []
+
+
+def binaries(sizes: dict) -> list[str]:
+    lines = ["", "## binary size", "", "Release builds with cargo's default profile, stripped.", ""]
+    lines += ["| program | MiB | code | constants | × bare |", "|---|---|---|---|---|"]
+    mib = 1 << 20
+    floor = next((size["stripped"] for size in sizes["programs"] if size["name"] == "bare"), None)
+    for size in sizes["programs"]:
+        ratio = number(size["stripped"] / floor, 2) if floor else ""
+        cells = (number(size[key] / mib, 2) for key in ("stripped", "code", "constants"))
+        lines.append(f"| {size['name']} | {' | '.join(cells)} | {ratio} |")
+    for name, crates in sizes["crates"].items():
+        lines += ["", f"What {name} is made of: symbols by the crate that they are written in, KiB.", ""]
+        lines.append(", ".join(f"{crate} {bytes / 1024:,.0f}" for crate, bytes in crates) + ".")
+    lines += ["", "All of these hold SQLite where they link it at all: both floors and cepa do, genai does not."]
+    return lines
+
+
+def render(report: dict) -> str:
+    rows = report["runs"]
+    versions = report["versions"]
+    peers = f"rig is {versions['rig']}, genai {versions['genai']}."
+    lines = [INTRODUCTION.format(peers=peers)]
+    spins = [row["spin_ms"] for row in rows if "spin_ms" in row]
+    loads = [row["load"] for row in rows]
+    if spins:
+        lines.append(
+            f"{report['when']} UTC, commit {report['commit']}, {report['rustc']}, {report['cpu']}, {report['system']}. "
+            f"The machine's load was {min(loads):.1f} – {max(loads):.1f}; a fixed piece of work took "
+            f"{min(spins):.0f} – {max(spins):.0f} ms of CPU, median {statistics.median(spins):.0f}."
+        )
+    if report["quick"]:
+        lines += ["", "**A quick run: a tenth of the work, once. The figures show that it works, not what it costs.**"]
+    for scenario in plan.SCENARIOS:
+        mine = [row for row in rows if row["scenario"] == scenario.name]
+        if mine and scenario.name not in plan.GROWTH_NAMES:
+            lines += section(scenario, mine)
+    lines += growth(rows)
+    if "sizes" in report:
+        lines += binaries(report["sizes"])
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,5 @@
+//! The client `rig`.
+
+fn main() -> meter::Result<()> {
+    meter::main::<bench_rig::Rig>()
+}
