@@ -2,6 +2,7 @@
 
 pub mod anthropic;
 pub mod caps;
+mod cut;
 mod failed;
 pub mod gemini;
 mod hash;

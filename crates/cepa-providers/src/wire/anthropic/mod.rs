@@ -158,3 +158,5 @@ mod encode_tests;
 mod params_tests;
 #[cfg(test)]
 mod stream_tests;
+#[cfg(test)]
+mod unfinished_tests;

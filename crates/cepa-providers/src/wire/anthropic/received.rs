@@ -5,7 +5,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
 
 use super::layout::Opaque;
-use crate::wire::ids::ReplyIds;
+use crate::wire::{cut, ids::ReplyIds};
 
 /// A block as it came so far.
 #[derive(Debug)]
@@ -137,6 +137,14 @@ impl Received {
             (Self::Text { .. } | Self::Thinking { .. } | Self::Call { .. }, _) => {}
         }
         Ok(Told::Nothing)
+    }
+
+    /// The arguments of a call that did not come to its end.
+    pub(super) fn unfinished(&self) -> Args {
+        match self {
+            Self::Call { json, .. } => cut::unfinished(json),
+            Self::Text { .. } | Self::Thinking { .. } | Self::Opaque { .. } => cut::unfinished(""),
+        }
     }
 
     /// What the block is now.

@@ -59,13 +59,19 @@ fn content(parts: Vec<Part>) -> Option<Content> {
     Some(if has_reasoning { content } else { Content::Text(content.text().into_owned()) })
 }
 
-/// <https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons>; `None` for one that is not known.
+/// Whether a later reason may take the place of this one: a reply that was cut stays cut.
+pub(super) fn is_replaceable(stop_reason: &str) -> bool {
+    matches!(finish(Some(stop_reason), false), Some(FinishReason::Stop))
+}
+
+/// <https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons>; `None` for one that is not known, with calls
+/// too: nobody said that they are to run.
 fn finish(stop_reason: Option<&str>, has_calls: bool) -> Option<FinishReason> {
     match stop_reason {
         Some("max_tokens" | "model_context_window_exceeded") => Some(FinishReason::Length),
         Some("refusal") => Some(FinishReason::Refusal),
         Some("pause_turn") => Some(FinishReason::PauseTurn),
-        _ if has_calls => Some(FinishReason::ToolCalls),
+        Some("end_turn" | "stop_sequence" | "tool_use") if has_calls => Some(FinishReason::ToolCalls),
         Some("end_turn" | "stop_sequence" | "tool_use") => Some(FinishReason::Stop),
         Some(_) | None => None,
     }

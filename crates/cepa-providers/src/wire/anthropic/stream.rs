@@ -44,6 +44,20 @@ struct Growing {
     /// The place of a call among the calls of the reply.
     call: Option<usize>,
     open: bool,
+    /// Whether its end was told.
+    stopped: bool,
+}
+
+impl Growing {
+    /// What it is now. A call whose end nobody told, in a reply that does not say why it ended, is none to run.
+    fn piece(&self, stop_reason: Option<&str>) -> Piece {
+        match self.block.piece() {
+            Piece::Call { id, name, extra, .. } if !self.stopped && stop_reason.is_none() => {
+                Piece::Call { id, name, args: self.block.unfinished(), extra }
+            }
+            piece => piece,
+        }
+    }
 }
 
 /// The members of all events; which of them matter depends on the type.
@@ -126,12 +140,11 @@ impl Fold {
             Received::Text { .. } | Received::Thinking { .. } | Received::Opaque { .. } => {}
         }
         let place = self.blocks.len();
-        self.blocks.push(Growing { block, call, open: true });
+        self.blocks.push(Growing { block, call, open: true, stopped: false });
         // Servers that leave the index out send one block after another.
         let index = event.index.and_then(parse::<u64>).unwrap_or(place as u64);
-        if let Some(before) = self.open.insert(index, place) {
-            self.close(before, sink);
-        }
+        // One that was open under this index is not over because of it: what it is, the end of the reply tells.
+        self.open.insert(index, place);
         Ok(())
     }
 
@@ -162,6 +175,9 @@ impl Fold {
     fn block_stopped(&mut self, event: &Event<'_>, sink: &EventSink) {
         if let Some(place) = self.place(event) {
             self.open.retain(|_, open| *open != place);
+            if let Some(growing) = self.blocks.get_mut(place) {
+                growing.stopped = true;
+            }
             self.close(place, sink);
         }
     }
@@ -177,13 +193,18 @@ impl Fold {
     fn close(&mut self, place: usize, sink: &EventSink) {
         let Some(growing) = self.blocks.get_mut(place).filter(|growing| growing.open) else { return };
         growing.open = false;
-        if let (Some(index), Piece::Call { id, name, args, .. }) = (growing.call, growing.block.piece()) {
+        if let (Some(index), Piece::Call { id, name, args, .. }) =
+            (growing.call, growing.piece(self.stop_reason.as_deref()))
+        {
             sink.emit(ChatEvent::CallReady { index, call: ToolCall::new(id, name, args) });
         }
     }
 
     fn message_changed(&mut self, event: &Event<'_>, sink: &EventSink) {
-        if let Some(reason) = event.delta.and_then(parse::<End>).and_then(|end| end.stop_reason) {
+        let reason = event.delta.and_then(parse::<End>).and_then(|end| end.stop_reason);
+        if let Some(reason) = reason.filter(|reason| !reason.trim().is_empty())
+            && self.stop_reason.as_deref().is_none_or(reply::is_replaceable)
+        {
             self.stop_reason = Some(reason);
         }
         if let Some(usage) = event.usage.and_then(parse::<serde_json::Value>) {
@@ -257,8 +278,9 @@ impl Accumulator for Fold {
         for place in 0..self.blocks.len() {
             self.close(place, sink);
         }
-        let pieces = self.blocks.iter().map(|growing| growing.block.piece()).collect();
-        Ok(reply::response(pieces, self.stop_reason.as_deref(), self.counts.usage(), &self.origin))
+        let reason = self.stop_reason.as_deref();
+        let pieces = self.blocks.iter().map(|growing| growing.piece(reason)).collect();
+        Ok(reply::response(pieces, reason, self.counts.usage(), &self.origin))
     }
 }
 

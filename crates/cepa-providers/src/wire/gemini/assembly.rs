@@ -12,7 +12,7 @@ use super::{
     shape::{Blob, Candidate, Chunk, Feedback, FunctionCall},
     usage,
 };
-use crate::wire::ids::ReplyIds;
+use crate::wire::{cut, ids::ReplyIds};
 
 /// A reply larger than this is given up: no model writes as much, and memory is finite.
 const MAX_REPLY_BYTES: usize = 64 * 1024 * 1024;
@@ -96,7 +96,12 @@ impl Assembly {
         for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
             self.part(part, sink);
         }
-        self.finish = candidate.finish_reason.or(self.finish.take());
+        // "Default value. This value is unused."
+        let word = candidate.finish_reason.filter(|word| !["", "FINISH_REASON_UNSPECIFIED"].contains(&&**word));
+        // Gateways say `STOP` in each chunk; a reply that was cut stays cut.
+        if self.finish.as_deref().is_none_or(|before| before == "STOP") {
+            self.finish = word.or(self.finish.take());
+        }
         self.finish_message = candidate.finish_message.or(self.finish_message.take());
     }
 
@@ -129,7 +134,12 @@ impl Assembly {
         let id = self.ids.settle(call.id.as_deref());
         let made = call.id.as_deref() != Some(&*id);
         let name = call.name.unwrap_or_default();
-        let call = ToolCall::new(id, names::received(&name), Args::decode_value(call.args.as_ref()));
+        // Calls in pieces are not asked for: the first of them is none to run.
+        let args = match call.will_continue {
+            Some(true) => cut::unfinished(call.args.as_ref().map_or("", RawJson::as_str)),
+            Some(false) | None => Args::decode_value(call.args.as_ref()),
+        };
+        let call = ToolCall::new(id, names::received(&name), args);
         let index = self.calls.len();
         sink.emit(ChatEvent::CallBegun { index, id: call.id.clone(), name: call.name.clone() });
         sink.emit(ChatEvent::CallArguments { index, delta: call.args.as_str().to_owned() });

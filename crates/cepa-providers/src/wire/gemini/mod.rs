@@ -165,3 +165,5 @@ mod encode_tests;
 mod properties;
 #[cfg(test)]
 mod stream_tests;
+#[cfg(test)]
+mod unfinished_tests;

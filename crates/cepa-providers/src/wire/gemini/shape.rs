@@ -44,13 +44,16 @@ pub(super) struct Feedback {
 
 /// A call inside a part.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub(super) struct FunctionCall {
     #[serde(deserialize_with = "lenient")]
     pub(super) id: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) name: Option<String>,
     pub(super) args: Option<RawJson>,
+    /// Whether more of its arguments follows.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) will_continue: Option<bool>,
 }
 
 /// Bytes inside a part.

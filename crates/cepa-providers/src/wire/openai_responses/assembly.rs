@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use cepa_core::{Args, ChatEvent, ChatResponse, Content, Error, ErrorKind, EventSink, Origin, RawJson, ToolCall};
+use cepa_core::{ChatEvent, ChatResponse, Content, Error, ErrorKind, EventSink, Origin, RawJson, ToolCall};
 
 use super::{
     item::{Call, Item, Kind, Said, Sort, Wanting, wanting},
@@ -130,7 +130,7 @@ impl Assembly {
             let item = match item {
                 Item::Message { extra, .. } => Item::Message { parts: Vec::new(), extra },
                 Item::Reasoning { .. } => empty(Kind::Reasoning),
-                Item::Call(call) => Item::Call(Call { args: String::new(), ..call }),
+                Item::Call(call) => Item::Call(Call { args: String::new(), is_complete: false, ..call }),
                 Item::Opaque(raw) => Item::Opaque(raw),
             };
             self.begin(&about, item, sink)?;
@@ -256,6 +256,7 @@ impl Assembly {
             if std::mem::replace(&mut call.is_whole, !args.is_empty()) {
                 return;
             }
+            call.is_complete = true;
             if call.name.is_empty() {
                 call.name = name.unwrap_or_default();
             }
@@ -369,6 +370,8 @@ impl Assembly {
             (Item::Call(call), Item::Call(whole)) => {
                 call.extra = whole.extra;
                 call.call_id = call.call_id.take().or(whole.call_id);
+                self.is_call_void |= known.is_ready && call.is_complete != whole.is_complete;
+                call.is_complete = whole.is_complete;
                 if !whole.name.is_empty() {
                     self.is_call_void |= known.is_ready && call.name != whole.name;
                     call.name = whole.name;
@@ -470,7 +473,7 @@ impl Assembly {
             self.items.get_mut(place)
         {
             *is_ready = true;
-            let call = ToolCall::new(id.clone(), call.name.clone(), Args::decode(&call.args));
+            let call = ToolCall::new(id.clone(), call.name.clone(), call.decoded());
             sink.emit(ChatEvent::CallReady { index: *index, call });
         }
     }

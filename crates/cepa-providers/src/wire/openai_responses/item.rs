@@ -1,9 +1,10 @@
 //! An output item as it is received: whole, or growing.
 
-use cepa_core::{Extra, RawJson};
+use cepa_core::{Args, Extra, RawJson};
 use serde_json::Value;
 
 use super::layout::TextKind;
+use crate::wire::cut;
 
 /// One item of a reply.
 #[derive(Debug)]
@@ -43,7 +44,16 @@ pub(super) struct Call {
     pub(super) args: String,
     /// Whether the arguments came in one piece: no more is added to them.
     pub(super) is_whole: bool,
+    /// Whether the provider said that the call is complete.
+    pub(super) is_complete: bool,
     pub(super) extra: Extra,
+}
+
+impl Call {
+    /// The arguments as they are to be run, or not.
+    pub(super) fn decoded(&self) -> Args {
+        if self.is_complete { Args::decode(&self.args) } else { cut::unfinished(&self.args) }
+    }
 }
 
 /// What an item is.
@@ -121,9 +131,11 @@ impl Item {
                 let call_id = word(members.remove("call_id"));
                 let name = word(members.remove("name")).unwrap_or_default();
                 let args = members.remove("arguments").map(|raw| arguments(&raw)).unwrap_or_default();
-                members.remove("status");
+                // Not every server writes a status; a word that is not known is none that says it is complete.
+                let status = members.remove("status").filter(|status| status.as_str() != "null");
+                let is_complete = status.is_none_or(|status| word(Some(status)).as_deref() == Some("completed"));
                 members.retain(|_, value| value.as_str() != "null");
-                Self::Call(Call { call_id, name, args, is_whole: false, extra: members })
+                Self::Call(Call { call_id, name, args, is_whole: false, is_complete, extra: members })
             }
             Some("reasoning") => Self::Reasoning { text: thoughts(&members), raw: Some(raw) },
             Some(_) => Self::Opaque(raw),

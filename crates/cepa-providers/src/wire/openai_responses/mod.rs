@@ -106,3 +106,5 @@ mod decode_tests;
 mod encode_tests;
 #[cfg(test)]
 mod stream_tests;
+#[cfg(test)]
+mod unfinished_tests;

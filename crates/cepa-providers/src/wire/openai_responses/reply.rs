@@ -1,7 +1,7 @@
 //! The neutral reply from its items.
 
 use cepa_core::{
-    Args, AssistantMessage, ChatResponse, Content, Error, ErrorKind, Extra, FinishReason, Origin, Part, ToolCall, Usage,
+    AssistantMessage, ChatResponse, Content, Error, ErrorKind, Extra, FinishReason, Origin, Part, ToolCall, Usage,
 };
 
 use super::{
@@ -57,8 +57,8 @@ pub(super) fn response(items: Vec<Received>, ending: Ending, origin: &Origin) ->
                 }
             }
             Item::Call(call) => {
+                let args = call.decoded();
                 slots.push(Slot::Call { id, index: message.tool_calls.len(), extra: call.extra });
-                let args = Args::decode(&call.args);
                 message.tool_calls.push(ToolCall { id: call_id, name: call.name, args, extra: Extra::new() });
             }
             Item::Reasoning { raw, text } => {
@@ -110,6 +110,8 @@ fn cut_by(ending: &Ending, origin: &Origin) -> Result<Option<FinishReason>, Erro
         Some("queued" | "in_progress") => {
             failed(ErrorKind::Provider, "it goes on in the background, which is not supported: leave `background` out")
         }
-        Some(_) | None => Ok(None),
+        Some("completed") | None => Ok(None),
+        // A word that is not known does not say that all is well.
+        Some(_) => Ok(Some(FinishReason::Other)),
     }
 }

@@ -189,6 +189,7 @@ fn ids_that_change_and_numbers_that_repeat() {
 fn calls_that_are_interleaved() {
     let added = |n: u64| json!({"type": "response.output_item.added", "output_index": n, "item": {"type": "function_call", "id": format!("fc_{n}"), "call_id": format!("c{n}"), "name": "f", "arguments": ""}});
     let delta = |n: u64, delta: &str| json!({"type": "response.function_call_arguments.delta", "output_index": n, "item_id": format!("fc_{n}"), "delta": delta});
+    let done = |n: u64| json!({"type": "response.function_call_arguments.done", "output_index": n, "item_id": format!("fc_{n}"), "arguments": format!("{{\"n\":{n}}}")});
     let events = [
         added(0),
         added(1),
@@ -196,6 +197,8 @@ fn calls_that_are_interleaved() {
         delta(1, "{\"n\":"),
         delta(1, "1}"),
         delta(0, "0}"),
+        done(1),
+        done(0),
         completed(json!([])),
     ];
     let response = run(&events).0.unwrap();
