@@ -107,7 +107,15 @@ fn replied(
         return Ok(with_turn(turn, commit));
     }
     turn.data.batches += 1;
-    let cut = matches!(finish, FinishReason::Length | FinishReason::ContentFilter | FinishReason::Refusal);
+    let cut = match finish {
+        // What ended in a way that nobody knows may be incomplete too.
+        FinishReason::Length
+        | FinishReason::ContentFilter
+        | FinishReason::Refusal
+        | FinishReason::Cancelled
+        | FinishReason::Other => true,
+        FinishReason::Stop | FinishReason::ToolCalls | FinishReason::PauseTurn => false,
+    };
     if cut {
         batch.refuse_all(ToolStatus::Cancelled, &turn.texts.cut_reply.clone(), at, &mut commit);
         turn.phase = Phase::Call(close(turn, &batch, at));

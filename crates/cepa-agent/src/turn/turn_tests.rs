@@ -204,7 +204,8 @@ fn direct_results_are_the_answer() {
 #[test]
 fn a_cut_reply_runs_none_of_its_calls() {
     // L17
-    for finish in [FinishReason::Length, FinishReason::ContentFilter, FinishReason::Refusal] {
+    let cut = [FinishReason::Length, FinishReason::ContentFilter, FinishReason::Refusal];
+    for finish in cut.into_iter().chain([FinishReason::Other, FinishReason::Cancelled]) {
         let mut rig = Rig::new(settings());
         rig.reply(calling(&["a", "pay"]), finish).unwrap();
         assert!(matches!(rig.turn.todo(), Todo::CallModel(_)), "nothing is asked or run");
