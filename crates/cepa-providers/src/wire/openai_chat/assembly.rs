@@ -8,10 +8,12 @@ use serde_json::{Map, Value};
 
 use super::{
     calls::Calls,
+    ending::Ending,
     replay::Kept,
     shape::{Delta, Words},
     usage,
 };
+use crate::wire::failed;
 
 /// A reply larger than this is given up: no model writes as much, and memory is finite.
 const MAX_REPLY_BYTES: usize = 64 * 1024 * 1024;
@@ -25,7 +27,7 @@ pub(super) struct Assembly {
     refused: bool,
     kept: Kept,
     calls: Calls,
-    finish: Option<String>,
+    ending: Ending,
     usage: Option<Usage>,
     size: usize,
 }
@@ -39,7 +41,7 @@ impl Assembly {
             refused: false,
             kept: Kept::default(),
             calls: Calls::default(),
-            finish: None,
+            ending: Ending::default(),
             usage: None,
             size: 0,
         }
@@ -50,7 +52,7 @@ impl Assembly {
     }
 
     pub(super) fn has_finish(&self) -> bool {
-        self.finish.is_some()
+        self.ending.is_known()
     }
 
     /// Whether nothing of a message was seen.
@@ -110,9 +112,9 @@ impl Assembly {
         sink.emit(ChatEvent::Text(text));
     }
 
-    /// Takes the word for why the reply ended; a later one replaces an earlier one.
-    pub(super) fn ended(&mut self, reason: String) {
-        self.finish = Some(reason);
+    /// Takes the word for why the reply ended.
+    pub(super) fn ended(&mut self, word: String) {
+        self.ending.take(word);
     }
 
     /// Takes a `usage` object; one that tells nothing changes nothing.
@@ -128,15 +130,22 @@ impl Assembly {
     /// The response.
     ///
     /// # Errors
-    /// If the provider says that it could not finish the reply.
+    /// If the provider says that it could not finish the reply; `truncated` if it does not say why the reply ended, and a call
+    /// is not whole.
     pub(super) fn finish(self, sink: &EventSink) -> Result<ChatResponse, Error> {
-        let reason = finish_reason(self.finish.as_deref(), &self.origin)?;
+        let reason = self.ending.reason(&self.origin)?;
+        if reason.is_none() && !self.calls.are_whole() {
+            return Err(failed::truncated(&self.origin, "finish reason, and a call without all of its arguments"));
+        }
         let tool_calls = self.calls.finish(sink);
-        let finish_reason = match reason {
-            FinishReason::Stop | FinishReason::Other | FinishReason::ToolCalls if self.refused => FinishReason::Refusal,
-            FinishReason::Stop | FinishReason::Other if !tool_calls.is_empty() => FinishReason::ToolCalls,
-            FinishReason::ToolCalls if tool_calls.is_empty() => FinishReason::Stop,
-            reason => reason,
+        let finish_reason = match (reason, tool_calls.is_empty()) {
+            (Some(FinishReason::Stop | FinishReason::Other | FinishReason::ToolCalls) | None, _) if self.refused => {
+                FinishReason::Refusal
+            }
+            (Some(FinishReason::Stop | FinishReason::ToolCalls) | None, false) => FinishReason::ToolCalls,
+            (Some(FinishReason::ToolCalls), true) => FinishReason::Stop,
+            (Some(reason), _) => reason,
+            (None, true) => FinishReason::Other,
         };
         let content = match (self.reasoning.is_empty(), self.text.is_empty()) {
             (true, true) => None,
@@ -161,24 +170,4 @@ fn object(value: Value) -> Option<Map<String, Value>> {
         Value::Object(members) => Some(members),
         _ => None,
     }
-}
-
-/// The reason in a word of ours; an error where the word says that the reply failed.
-fn finish_reason(word: Option<&str>, origin: &Origin) -> Result<FinishReason, Error> {
-    let failed = |kind, what: &str| {
-        let message = format!("{} ended the reply before it was complete: {what}", origin.provider);
-        Err(Error::new(kind, message).with_provider(origin.provider.clone()).with_code(word.unwrap_or_default()))
-    };
-    Ok(match word.unwrap_or_default().to_ascii_lowercase().as_str() {
-        "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" => FinishReason::Stop,
-        "tool_calls" | "tool_use" | "function_call" => FinishReason::ToolCalls,
-        "length" | "max_tokens" | "model_length" => FinishReason::Length,
-        word if word.starts_with("content_filter") => FinishReason::ContentFilter,
-        "refusal" => FinishReason::Refusal,
-        // DeepSeek (<https://api-docs.deepseek.com/api/create-chat-completion>).
-        "insufficient_system_resource" => return failed(ErrorKind::Overloaded, "it is short of resources"),
-        // OpenRouter (<https://openrouter.ai/docs/api-reference/overview>) and Mistral.
-        "error" => return failed(ErrorKind::Server, "an error that it does not explain"),
-        _ => FinishReason::Other,
-    })
 }

@@ -219,6 +219,11 @@ impl Calls {
         }
     }
 
+    /// Whether each call's arguments are an object that was written to its end.
+    pub(super) fn are_whole(&self) -> bool {
+        self.open.iter().all(|call| call.args.contains('{') && !Args::decode(&call.args).is_invalid())
+    }
+
     /// The calls at the end of the reply. Only now are their arguments known to be complete.
     pub(super) fn finish(mut self, sink: &EventSink) -> Vec<ToolCall> {
         for place in 0..self.open.len() {

@@ -48,7 +48,7 @@ fn half_a_character_costs_that_character_only() {
     let response = decode(&origin(), body.as_bytes()).unwrap();
     assert_eq!(response.message.content.unwrap().text(), "smile \u{fffd}");
     // In arguments it makes them unusable: nobody knows what was meant.
-    let body = r#"{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{\"a\":\"\\ud83d\"}"}}]}}]}"#;
+    let body = r#"{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{\"a\":\"\\ud83d\"}"}}]},"finish_reason":"stop"}]}"#;
     assert!(decode(&origin(), body.as_bytes()).unwrap().message.tool_calls[0].args.is_invalid());
 }
 

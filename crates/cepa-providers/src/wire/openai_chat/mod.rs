@@ -16,6 +16,7 @@ mod assembly;
 mod calls;
 mod decode;
 mod encode;
+mod ending;
 pub(super) mod media;
 pub(super) mod messages;
 pub(super) mod options;

@@ -141,7 +141,7 @@ fn reasons_become_ours() {
         ("length", FinishReason::Length, FinishReason::Length),
         ("model_length", FinishReason::Length, FinishReason::Length),
         ("content_filter: SAFETY", FinishReason::ContentFilter, FinishReason::ContentFilter),
-        ("whatever", FinishReason::Other, FinishReason::ToolCalls),
+        ("whatever", FinishReason::Other, FinishReason::Other),
     ] {
         let reason = |chunks_: &[Value]| chunks(chunks_).0.unwrap().finish_reason;
         assert_eq!(reason(&[delta(json!({"content": "x"})), end(word)]), plain, "{word}");
@@ -155,6 +155,82 @@ fn a_reply_that_the_provider_could_not_finish_is_an_error() {
         let error = chunks(&[delta(json!({"content": "x"})), end(word)]).0.unwrap_err();
         assert_eq!((error.kind(), error.is_retryable(), error.code()), (kind, true, Some(word)));
     }
+}
+
+// L17: a call that was not written to its end does not run, whatever the server calls that end. Other words than the known
+// ones leave a call in a reply whose reason lets none run.
+#[test]
+fn a_call_that_may_be_cut_is_in_no_reply_that_lets_calls_run() {
+    let call = |args: &str| {
+        delta(json!({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "danger", "arguments": args}}]}))
+    };
+    let words = [
+        "abort",
+        "timeout",
+        "cancelled",
+        "sensitive",
+        "SAFETY",
+        "max_output_tokens",
+        "model_context_window_exceeded",
+        "repetition_truncation",
+        "token_limit",
+        "max_length",
+        "pause_turn",
+        "unknown",
+        "length",
+        "content_filter",
+    ];
+    for (word, args) in words.iter().flat_map(|word| [(word, ""), (word, "{}")]) {
+        let streamed = chunks(&[call(args), end(word)]).0.unwrap();
+        let later = chunks(&[call(args), end(word), delta(json!({"content": ""}))]).0.unwrap();
+        let message = json!({"tool_calls": [{"id": "c", "function": {"name": "danger", "arguments": args}}]});
+        let body = json!({"choices": [{"message": message, "finish_reason": word}]});
+        let whole = decode::decode(&origin(), body.to_string().as_bytes()).unwrap();
+        for response in [streamed, later, whole] {
+            let reason = response.finish_reason;
+            assert!(
+                matches!(reason, FinishReason::Other | FinishReason::Length | FinishReason::ContentFilter),
+                "{word}: {reason:?}"
+            );
+        }
+    }
+    let cut = chunks(&[call("{\"a\":1}"), end("length"), end("stop")]).0.unwrap();
+    assert_eq!(cut.finish_reason, FinishReason::Length);
+    for word in ["network_error", "error", "insufficient_system_resource"] {
+        assert!(chunks(&[call("{}"), end(word), end("stop")]).0.unwrap_err().is_retryable(), "{word}");
+    }
+}
+
+#[test]
+fn without_a_reason_a_call_is_whole_only_if_its_arguments_are() {
+    let done = "[DONE]".to_owned();
+    let call =
+        |args: Value| json!({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": args}}]});
+    for args in [json!("{}"), json!(" {\"a\": 1}\n"), json!("\"{}\""), json!({"a": 1})] {
+        let response = feed(&[delta(call(args.clone())).to_string(), done.clone()]).0.unwrap();
+        assert_eq!(response.finish_reason, FinishReason::ToolCalls, "{args}");
+        let body = json!({"choices": [{"message": call(args)}]});
+        let response = decode::decode(&origin(), body.to_string().as_bytes()).unwrap();
+        assert_eq!(response.finish_reason, FinishReason::ToolCalls, "{body}");
+    }
+    for args in [json!(null), json!(""), json!("  "), json!("null"), json!("{\"a\":"), json!("[]"), json!([])] {
+        let text = delta(json!({"content": "half"})).to_string();
+        let error = feed(&[text, delta(call(args.clone())).to_string(), done.clone()]).0.unwrap_err();
+        assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Truncated, true), "{args}");
+        // A word for no word is none.
+        let error = chunks(&[delta(call(args.clone())), end("null")]).0.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Truncated, "{args}");
+        let body = json!({"choices": [{"message": call(args), "finish_reason": null}]});
+        let error = decode::decode(&origin(), body.to_string().as_bytes()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Truncated, "{body}");
+    }
+    // One call that is not whole makes the reply one that is not.
+    let both = [call(json!("{}")), json!({"tool_calls": [{"index": 1, "id": "d", "function": {"name": "g"}}]})];
+    let both: Vec<_> = both.into_iter().map(|call| delta(call).to_string()).chain([done.clone()]).collect();
+    assert_eq!(feed(&both).0.unwrap_err().kind(), ErrorKind::Truncated);
+    // A text is what it is.
+    let text = feed(&[delta(json!({"content": "x"})).to_string(), done]).0.unwrap();
+    assert_eq!(text.finish_reason, FinishReason::Other);
 }
 
 #[test]
