@@ -1,10 +1,10 @@
 //! The calls of one reply, put together from pieces.
 //!
 //! By the specification each piece has an `index`, and the first piece of a call its id and name. Servers leave out the
-//! index, give every call the index 0, skip numbers, repeat the name or the id in each piece, or send whole calls without
-//! ids; what can only have one meaning is read so.
+//! index, give every call the index 0, skip numbers, repeat the name or the id in each piece, send whole calls without ids,
+//! or say a whole call again behind its pieces; what can only have one meaning is read so.
 
-use std::cell::Cell;
+use std::{borrow::Cow, cell::Cell};
 
 use cepa_core::{Args, ChatEvent, Error, ErrorKind, EventSink, Extra, RawJson, ToolCall};
 use serde::de::IgnoredAny;
@@ -120,7 +120,12 @@ impl Calls {
         self.piece(Piece::new(Some("function_call".to_owned()), part), sink)
     }
 
-    fn piece(&mut self, piece: Piece, sink: &EventSink) -> Result<(), Error> {
+    fn piece(&mut self, mut piece: Piece, sink: &EventSink) -> Result<(), Error> {
+        if let Some(place) = self.said_again(&piece) {
+            piece.args = None;
+            self.add(place, piece, sink);
+            return Ok(());
+        }
         let place = match self.find(&piece) {
             Some(place) => place,
             None if piece.is_empty() => return Ok(()),
@@ -128,6 +133,20 @@ impl Calls {
         };
         self.add(place, piece, sink);
         Ok(())
+    }
+
+    /// The call that a piece says once more from end to end, as a summary behind its pieces
+    /// (<https://github.com/BerriAI/litellm/issues/20480>, <https://github.com/open-webui/open-webui/pull/22235>). One id per
+    /// call: what comes under the same id with the same arguments is not a second call, with a name or without.
+    fn said_again(&self, piece: &Piece) -> Option<usize> {
+        let id = piece.id.as_ref()?;
+        let place = self.open.iter().rposition(|call| call.given_id.as_ref() == Some(id))?;
+        let call = self.open.get(place)?;
+        let (is_same_place, has_place) = (call.index == piece.index, call.index.is_some() && piece.index.is_some());
+        // The entries of one list are different calls where no index says otherwise.
+        let may_be = if has_place { is_same_place } else { call.last_chunk != self.chunk };
+        let is_named = piece.name.as_ref().is_none_or(|name| *name == call.name);
+        (may_be && is_named && call.is_said_by(piece.args())).then_some(place)
     }
 
     /// The call that a piece continues; `None` if it begins one.
@@ -183,7 +202,9 @@ impl Calls {
             call.given_id = piece.id;
         }
         if let Some(name) = piece.name
-            // Names come whole and may be repeated; the few servers that cut them do so before the arguments.
+            // Names come whole and may be repeated; the few servers that cut them do so before the arguments
+            // (<https://github.com/continuedev/continue/pull/5849> has both). A piece that is a whole other name cannot be
+            // told from one that goes on: it is joined, and makes a name that no tool has.
             && (call.name.is_empty() || (call.args.is_empty() && call.name != name))
         {
             call.name.push_str(&name);
@@ -252,6 +273,23 @@ impl OpenCall {
             && self.is_whole()
     }
 
+    /// Whether this text is the call's arguments again, all of them: as they are, with other spaces, or encoded twice.
+    fn is_said_by(&self, text: &str) -> bool {
+        let (held, mut text) = (self.args.trim(), Cow::Borrowed(text.trim()));
+        if text.starts_with('"')
+            && let Ok(inner) = serde_json::from_str::<String>(&text)
+        {
+            text = inner.trim().to_owned().into();
+        }
+        // No more is looked at than a few times what came, so that a server cannot keep us looking.
+        held.len() <= text.len().saturating_mul(4)
+            && held.starts_with('{')
+            && text.starts_with('{')
+            && text.ends_with('}')
+            && significant(held).eq(significant(&text))
+            && serde_json::from_str::<IgnoredAny>(&text).is_ok()
+    }
+
     fn is_whole(&self) -> bool {
         let whole = serde_json::from_str::<IgnoredAny>(&self.args).is_ok();
         if !whole {
@@ -259,6 +297,20 @@ impl OpenCall {
         }
         whole
     }
+}
+
+/// What of a JSON text means something: all but the spaces between its parts.
+fn significant(json: &str) -> impl Iterator<Item = u8> {
+    let (mut in_text, mut is_escaped) = (false, false);
+    json.bytes().filter(move |byte| {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_text => is_escaped = true,
+            b'"' => in_text = !in_text,
+            _ => {}
+        }
+        in_text || !byte.is_ascii_whitespace()
+    })
 }
 
 #[cfg(test)]

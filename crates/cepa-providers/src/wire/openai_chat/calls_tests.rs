@@ -44,6 +44,63 @@ fn whole_calls_under_one_constant_id_are_several_calls() {
 }
 
 #[test]
+fn a_call_that_is_said_again_behind_its_pieces_is_one_call() {
+    let wanted = [("a".to_owned(), "f".to_owned(), "{\"x\": 1}".to_owned())];
+    let piece = |index: &Value, id: Value, name: Value, args: Value| {
+        let mut piece = json!({"id": id, "function": {"name": name, "arguments": args}});
+        if !index.is_null() {
+            piece["index"] = index.clone();
+        }
+        json!([piece])
+    };
+    // As it was, with other spaces, encoded twice, as an object; with the name and without.
+    let again = [json!("{\"x\": 1}"), json!("{\"x\":1}"), json!("\"{\\\"x\\\":1}\""), json!({"x": 1})];
+    for (index, args) in [json!(0), json!(null)].iter().flat_map(|index| again.iter().map(move |args| (index, args))) {
+        for (name, count) in [(json!("f"), 1), (json!(null), 2)] {
+            let mut chunks = vec![
+                piece(index, json!("a"), json!("f"), json!("{\"x\"")),
+                piece(index, if index.is_null() { json!("a") } else { json!(null) }, json!(null), json!(": 1}")),
+            ];
+            chunks.extend(std::iter::repeat_n(piece(index, json!("a"), name.clone(), args.clone()), count));
+            assert_eq!(calls(&chunks), wanted, "{chunks:?}");
+        }
+        // The number is in one of them only.
+        let mixed = [
+            piece(index, json!("a"), json!("f"), json!("{\"x\": 1}")),
+            piece(&if index.is_null() { json!(0) } else { json!(null) }, json!("a"), json!("f"), args.clone()),
+        ];
+        assert_eq!(calls(&mixed), wanted, "{mixed:?}");
+    }
+    // Other arguments are another call, or the rest of this one.
+    let other = [
+        piece(&json!(0), json!("a"), json!("f"), json!("{\"x\": 1}")),
+        piece(&json!(0), json!("a"), json!("f"), json!("{\"x\": 2}")),
+    ];
+    assert_eq!(calls(&other).len(), 2);
+    // So is another name, number or id.
+    for (index, id, name) in [(0, "a", "g"), (1, "a", "f"), (0, "b", "f")] {
+        let other = [
+            piece(&json!(0), json!("a"), json!("f"), json!("{\"x\": 1}")),
+            piece(&json!(index), json!(id), json!(name), json!("{\"x\": 1}")),
+        ];
+        assert_eq!(calls(&other).len(), 2, "{other:?}");
+    }
+}
+
+#[test]
+fn what_a_call_carries_beside_it_is_kept_when_it_is_said_again() {
+    let sink = EventSink::none();
+    let mut calls = Calls::default();
+    for extra in [json!(null), json!({"google": {"thought_signature": "s"}})] {
+        let function = json!({"name": "f", "arguments": "{}"});
+        let piece = json!([{"index": 0, "id": "a", "function": function, "extra_content": extra}]);
+        calls.pieces(serde_json::from_str(&piece.to_string()).unwrap(), &sink).unwrap();
+    }
+    let calls = calls.finish(&sink);
+    assert_eq!((calls.len(), calls[0].extra["extra_content"].as_str()), (1, r#"{"google":{"thought_signature":"s"}}"#));
+}
+
+#[test]
 fn arguments_under_another_number_without_id_and_name_go_to_the_call_at_hand() {
     let chunks = [
         json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{\"x\":"}}]),
@@ -57,6 +114,8 @@ fn a_cut_name_is_joined_and_a_repeated_one_is_not() {
     let piece = |name: &str| json!([{"index": 0, "id": "a", "function": {"name": name, "arguments": ""}}]);
     assert_eq!(names_and_args(&[piece("get_"), piece("weather")]), [pair("get_weather", "{}")]);
     assert_eq!(names_and_args(&[piece("get"), piece("get")]), [pair("get", "{}")]);
+    // A whole other name is no tool's name, whichever of the two was meant.
+    assert_eq!(names_and_args(&[piece("read"), piece("danger")]), [pair("readdanger", "{}")]);
     // Once the arguments have begun, the name is settled.
     let late = json!([{"index": 0, "function": {"name": "other", "arguments": "}"}}]);
     let begun = json!([{"index": 0, "id": "a", "function": {"name": "get", "arguments": "{"}}]);
