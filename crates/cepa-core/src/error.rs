@@ -207,7 +207,8 @@ impl Error {
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
     }
-    /// The text received before a stream failed.
+    /// The text received before a stream failed. These are the model's own words, as they came: where it repeats a secret that
+    /// it was told, such as a key, that is not masked, here as little as in a reply.
     pub fn partial_text(&self) -> Option<&str> {
         self.0.partial_text.as_deref()
     }

@@ -19,7 +19,7 @@ use crate::{
     http::{Deadline, HttpClient, HttpRequest, HttpResponse},
     limit::Limiter,
     retry::{Failed, RetryPolicy, retry},
-    secret::ApiKey,
+    secret::{self, ApiKey},
     wire::{
         Delivery, Dialect,
         caps::Caps,
@@ -139,7 +139,7 @@ impl<D: Dialect> Client<D> {
         let response =
             retry(&policy, request.context.cancel(), |_| self.limited(&request, until, body.clone(), sink.clone()));
         let response = response.await;
-        let mut response = response.map_err(|error| self.without_key(error))?;
+        let mut response = response.map_err(|error| secret::without(self.inside.target.key.as_ref(), error))?;
         names.restore(&mut response.message);
         response.offered = request.tools;
         response.context = request.context;
@@ -228,17 +228,6 @@ impl<D: Dialect> Client<D> {
         let result = reply.finish();
         response.finish().await;
         result
-    }
-
-    /// Providers echo keys in errors, in streams too.
-    fn without_key(&self, error: Error) -> Error {
-        let Some(key) = &self.inside.target.key else { return error };
-        let (message, code) = (key.redact(error.message()), error.code().map(|code| key.redact(code)));
-        let error = error.with_message(message);
-        match code {
-            Some(code) => error.with_code(code),
-            None => error,
-        }
     }
 }
 

@@ -505,3 +505,6 @@ fn the_type_of_a_body_tells_how_to_read_it() {
 
 #[path = "client_beside_tests.rs"]
 mod beside;
+
+#[path = "client_secret_tests.rs"]
+mod secret_tests;

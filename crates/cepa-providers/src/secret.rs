@@ -1,13 +1,15 @@
 //! API keys: where they come from, and that they show up nowhere else.
 
 mod spellings;
+mod told;
 
 use std::{fmt, sync::Arc};
 
 use cepa_core::{Error, ErrorKind};
 use http::HeaderValue;
 
-use spellings::{Spellings, masked};
+use spellings::{End, Spellings, masked};
+pub(crate) use told::without;
 
 /// A key that leaves this crate only as a request header: `Debug` does not show it, and it has no `Display`.
 ///
@@ -63,10 +65,20 @@ impl ApiKey {
     }
 
     /// The text with each occurrence of the key replaced, also where it is escaped, percent-encoded, in hex or in base64:
-    /// providers and the gateways before them echo keys in their error bodies.
+    /// providers and the gateways before them echo keys in their error bodies. Where the text was cut and an ellipsis says so,
+    /// the beginning of the key is replaced too.
     pub fn redact(&self, text: &str) -> String {
+        self.masked(text, End::Clean)
+    }
+
+    /// [`redact`](Self::redact) for a text that may have ended in the middle.
+    pub(crate) fn redact_cut(&self, text: &str) -> String {
+        self.masked(text, End::Cut)
+    }
+
+    fn masked(&self, text: &str, end: End) -> String {
         // Keys that servers without authentication are given ("x", "none") are words of any text, and no secret.
-        if self.0.len() < 8 { text.to_owned() } else { masked(text, &Spellings::of(&self.0)) }
+        if self.0.len() < 8 { text.to_owned() } else { masked(text, &Spellings::of(&self.0), end) }
     }
 
     /// The value of `authorization: Bearer …`.

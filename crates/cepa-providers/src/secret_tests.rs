@@ -109,3 +109,23 @@ fn what_is_no_key_stays_as_it_is() {
     let nearly = "sk-test-012345678".repeat(10_000);
     assert_eq!(key.redact(&nearly), nearly);
 }
+
+#[test]
+fn a_key_that_was_cut_is_cut_out_too() {
+    let key = ApiKey::new(KEY).unwrap();
+    for length in 4..KEY.len() {
+        let part = &KEY[..length];
+        assert_eq!(key.redact(&format!("bad: {part}… (see 'keys')")), "bad: [api key]… (see 'keys')");
+        assert_eq!(key.redact_cut(&format!("bad: {part}")), "bad: [api key]");
+        // Who wrote it so meant it so.
+        assert_eq!(key.redact(part), part);
+        assert_eq!(key.redact_cut(&format!("{part}: bad")), format!("{part}: bad"));
+        let hex: String = part.bytes().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(key.redact(&format!("{hex}… {hex}…")), "[api key]… [api key]…");
+        let escaped: String = part.bytes().map(|byte| format!("\\u{byte:04x}")).collect();
+        for end in ["", "\\", "\\u", "\\u0", "\\u00", "%", "%3"] {
+            assert_eq!(key.redact_cut(&format!("{escaped}{end}")), "[api key]", "{escaped}{end}");
+        }
+    }
+    assert_eq!(key.redact("sk-…"), "sk-…");
+}

@@ -15,7 +15,7 @@ use std::{borrow::Cow, fmt, time::SystemTime};
 use cepa_core::{Error, ErrorKind};
 use http::{HeaderMap, StatusCode};
 
-use crate::secret::ApiKey;
+use crate::secret::{self, ApiKey};
 pub(crate) use snippet::line;
 use told::Told;
 pub(crate) use told::reports;
@@ -73,17 +73,18 @@ pub fn classify(failure: &Failure<'_>) -> Error {
         error = error.with_status(status);
     }
     if let Some(code) = told.code(failure.status) {
-        error = error.with_code(safe(failure, snippet::cut(&code, 200)));
+        error = error.with_code(snippet::cut(&code, 200));
     }
     if let Some(id) = request_id(failure.headers).map(str::to_owned).or(told.request_id) {
-        error = error.with_request_id(safe(failure, snippet::cut(&id, 200)));
+        error = error.with_request_id(snippet::cut(&id, 200));
     }
     let asked = wait::asked(failure.headers, failure.now).or(told.retry_after);
     // How long to wait is more exact than when all is as at the beginning.
     if let Some(wait) = asked.or_else(|| resets::wait(failure.headers, failure.now)) {
         error = error.with_retry_after(wait);
     }
-    error
+    // Once more for what was escaped in the body, or stood in a header.
+    secret::without(failure.key, error)
 }
 
 fn kind(failure: &Failure<'_>, told: &Told) -> ErrorKind {
@@ -138,7 +139,6 @@ fn message(failure: &Failure<'_>, told: &Told, kind: ErrorKind) -> String {
         Some(message) => snippet::cut(message, 2_000),
         None => unexplained(failure),
     };
-    let words = safe(failure, words);
     let provider = failure.provider;
     let hint: Cow<'_, str> = match (kind, failure.status) {
         (ErrorKind::Auth, _) => format!("check the API key for {provider} and what it may be used for").into(),
@@ -167,14 +167,6 @@ fn unexplained(failure: &Failure<'_>) -> String {
     match snippet::line(failure.body, 300) {
         line if line.is_empty() => format!("{status}, without an explanation"),
         line => format!("{status}: {line}"),
-    }
-}
-
-/// Once more for what was escaped in the body, or stood in a header.
-fn safe(failure: &Failure<'_>, text: String) -> String {
-    match failure.key {
-        Some(key) => key.redact(&text),
-        None => text,
     }
 }
 

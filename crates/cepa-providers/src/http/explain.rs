@@ -7,6 +7,7 @@ use hyper_util::client::legacy;
 use rustls::CertificateError;
 
 use super::connect::{ConnectError, Unresolved};
+use crate::classify::line;
 
 pub(super) fn cancelled(host: &str) -> Error {
     Error::new(ErrorKind::Cancelled, format!("the request to {host} was cancelled"))
@@ -38,7 +39,7 @@ pub(super) fn too_large(host: &str, limit: usize) -> Error {
 }
 
 pub(super) fn encoded(host: &str, encoding: &str) -> Error {
-    let encoding: String = encoding.chars().take(40).collect();
+    let encoding = line(encoding, 40);
     let text =
         format!("{host} answered with the encoding {encoding:?}, which was not asked for: check what stands between");
     Error::new(ErrorKind::Decode, text)

@@ -1,6 +1,7 @@
 //! A response: its head, and a body that is read whole or piece by piece, never without a bound.
 
 use std::{
+    fmt,
     future::poll_fn,
     pin::Pin,
     time::{Duration, SystemTime},
@@ -39,7 +40,6 @@ pub(super) struct Limits {
 }
 
 /// A response whose body has not been read. Dropping it ends the connection, or its part of one.
-#[derive(Debug)]
 pub struct HttpResponse {
     host: String,
     status: StatusCode,
@@ -49,11 +49,21 @@ pub struct HttpResponse {
     cancel: CancellationToken,
 }
 
-#[derive(Debug)]
 enum State {
     Open(Incoming),
     Ended,
     Failed(Error),
+}
+
+impl fmt::Debug for HttpResponse {
+    /// Without the values of headers, in which a server may have written anything.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpResponse")
+            .field("host", &self.host)
+            .field("status", &self.status)
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
 }
 
 impl HttpResponse {
@@ -160,6 +170,11 @@ impl HttpResponse {
     /// The body of a failure as text: as much as came, whatever it is, and quickly. It never fails, because the status
     /// is worth more than the text.
     pub async fn error_text(mut self) -> String {
+        self.read_error().await.0
+    }
+
+    /// The body of a failure, and whether that was all of it.
+    async fn read_error(&mut self) -> (String, bool) {
         let mut text = BytesMut::new();
         // What was read before the time was over is kept.
         let _ = timeout(ERROR_WAIT, async {
@@ -171,22 +186,25 @@ impl HttpResponse {
             }
         })
         .await;
+        let is_all = text.len() < ERROR_BYTES && matches!(self.body, State::Ended);
         text.truncate(ERROR_BYTES);
-        String::from_utf8_lossy(&text).into_owned()
+        (String::from_utf8_lossy(&text).into_owned(), is_all)
     }
 
     /// The error that a response with an error status means (W4), with what its body says.
-    pub async fn into_error(self, provider: &str, key: Option<&ApiKey>) -> Error {
-        let (status, headers, host, cancel) =
-            (self.status(), self.headers.clone(), self.host.clone(), self.cancel.clone());
-        let body = self.error_text().await;
-        if cancel.is_cancelled() {
-            return explain::cancelled(&host);
+    pub async fn into_error(mut self, provider: &str, key: Option<&ApiKey>) -> Error {
+        let (mut body, is_all) = self.read_error().await;
+        if self.cancel.is_cancelled() {
+            return explain::cancelled(&self.host);
+        }
+        if let Some(key) = key.filter(|_| !is_all) {
+            // Half of it may be the last that came.
+            body = key.redact_cut(&body);
         }
         classify(&Failure {
             provider,
-            status: Some(status),
-            headers: &headers,
+            status: Some(self.status()),
+            headers: &self.headers,
             body: &body,
             now: SystemTime::now(),
             key,
