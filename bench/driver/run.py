@@ -35,6 +35,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--reps", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a tenth of the work, once")
     parser.add_argument("--limit", type=float, default=600, help="seconds that one run may take")
+    parser.add_argument("--add", action="store_true", help="replace only what is measured now in latest.json")
     parser.add_argument("--render", action="store_true", help="only write the tables anew from latest.json")
     return parser.parse_args()
 
@@ -130,6 +131,14 @@ def surroundings(options: argparse.Namespace) -> dict:
     }
 
 
+def added(before: dict, now: dict) -> dict:
+    """What was measured before, but for what is measured now."""
+    anew = {(row["scenario"], row["client"]) for row in now["runs"]}
+    kept = [row for row in before["runs"] if (row["scenario"], row["client"]) not in anew]
+    sizes = now.get("sizes") or before.get("sizes")
+    return {**now, "runs": kept + now["runs"]} | ({"sizes": sizes} if sizes else {})
+
+
 def locked(lock: pathlib.Path, name: str) -> str:
     lines = lock.read_text().splitlines()
     return lines[lines.index(f'name = "{name}"') + 1].split('"')[1]
@@ -150,6 +159,8 @@ def main() -> None:
         report["runs"] = runs.rows
         if not wanted.scenarios or "sizes" in wanted.scenarios:
             report["sizes"] = sizes.of(wanted.bin, wanted.cli)
+        if wanted.add and results.exists():
+            report = added(json.loads(results.read_text()), report)
         results.write_text(json.dumps(report, indent=1) + "\n")
         (wanted.out / "latest.jsonl").unlink()
     text = tables.render(report)

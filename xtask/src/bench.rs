@@ -18,7 +18,7 @@ const RUST_PEERS: [&str; 2] = ["genai", "rig"];
 const OTHER_PEERS: [&str; 6] =
     ["node", "bench-ai-sdk", "bench-pydantic-ai", "bench-langchain", "bench-openai-agents", "bench-agno"];
 
-/// `args` go to the driver: `--peers`, `--scenarios A,B`, `--clients A,B`, `--reps N`, `--quick`, `--render`.
+/// `args` go to the driver: `--peers`, `--scenarios A,B`, `--clients A,B`, `--reps N`, `--quick`, `--add`, `--render`.
 pub(crate) fn command(args: &[&str]) -> Result<()> {
     let root = run::root()?;
     let bench = root.join("bench");
