@@ -23,14 +23,17 @@ usage: cargo xtask COMMAND
 
   test [--no-peers]   everything: format, clippy, layers, contracts, all tests, real peers
   peers [NAME...]     only the checks against programs that nobody here wrote:
-                      aimock-openai aimock-responses aimock-anthropic aimock-gemini llamacpp llamacpp-long
+                      aimock-openai aimock-responses aimock-anthropic aimock-gemini
+                      verdict-openai verdict-responses verdict-anthropic verdict-gemini
+                      llamacpp llamacpp-long (takes minutes: `test` leaves it out)
                       requests-openai requests-responses requests-anthropic requests-gemini
+                      translate-litellm
   check-layers        crate edges, dependency budgets, licences, file sizes, machine paths
   contracts [--write] which test pins which line of docs/contracts.md and docs/field-reports.md, and which
                       one tries which rule of a judge; --write renews docs/contract-tests.md,
                       docs/field-report-tests.md and docs/conformance.md
   fuzz [MINUTES]      broken bodies for every reader of what servers send, so long each (default 1)
-  soak [SERIES]       tests at full length: kills, writers, programs or all (the default)
+  soak [SERIES]       tests at full length: kills, writers, disk, programs or all (the default)
   bench [OPTIONS]     what cepa costs against loops written by hand and other frameworks, into bench/results:
                       --peers (also Python and JavaScript ones) --scenarios A,B --clients A,B --reps N --quick
 ";

@@ -55,7 +55,7 @@ impl From<PauseState> for AuditKind {
     }
 }
 
-/// One entry of the audit trail; see [`crate::TurnStore::audit`].
+/// One entry of the audit trail; see [`TurnStore::audit`](crate::TurnStore::audit).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditEntry {
     /// Its place in the trail; rises, and is given by the store.

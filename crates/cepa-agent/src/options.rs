@@ -44,7 +44,7 @@ pub struct TurnOptions {
     pub context: ToolContext,
     /// Cancels the turn.
     pub cancel: CancellationToken,
-    /// Who decides in [`crate::Conversation::resume`], as the store keeps it.
+    /// Who decides in [`Conversation::resume`](crate::Conversation::resume), as the store keeps it.
     pub actor: Option<String>,
     /// Whether a call may run though its tool has changed, or is not known here, since the call was decided on.
     pub changed_tools: ChangedTools,
@@ -70,7 +70,7 @@ impl TurnOptions {
         self.max_batches = Some(batches);
         self
     }
-    /// Sets how long the turn may be driven; see [`crate::AgentBuilder::turn_deadline`].
+    /// Sets how long the turn may be driven; see [`AgentBuilder::turn_deadline`](crate::AgentBuilder::turn_deadline).
     pub fn deadline(mut self, time: Duration) -> Self {
         self.deadline = Some(time);
         self

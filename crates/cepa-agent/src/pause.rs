@@ -159,7 +159,7 @@ words!(PauseKind, Approval => "approval", Unknown => "unknown", Environment => "
 words!(PauseState, Pending => "pending", Approved => "approved", Edited => "edited", Rejected => "rejected",
     Replied => "replied", Expired => "expired", Cancelled => "cancelled");
 
-/// The decision of [`crate::store::TurnStore::decide`], the same for every store: what a pause becomes.
+/// The decision of [`TurnStore::decide`](crate::TurnStore::decide), the same for every store: what a pause becomes.
 ///
 /// # Errors
 /// As there. With `expired` the pause is to be marked [`PauseState::Expired`].

@@ -76,7 +76,7 @@ pub struct TurnRow {
     pub input: RawJson,
     /// The transcript that an ephemeral turn carries itself: a JSON array of messages.
     pub carried: Option<RawJson>,
-    /// Settings and counters ([`crate::turn::TurnData`]).
+    /// Settings and counters ([`TurnData`](crate::turn::TurnData)).
     pub data: RawJson,
     /// When it began, in milliseconds since 1970.
     pub created: i64,

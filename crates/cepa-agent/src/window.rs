@@ -105,7 +105,7 @@ const REMEMBERED: usize = 1024;
 
 /// A memory seen through a [`Window`]. Appending, paging and everything about turns goes to the memory as it is.
 ///
-/// Put [`crate::Held`] around it, not inside: then only what the window shows is kept hot.
+/// Put [`Held`](crate::Held) around it, not inside: then only what the window shows is kept hot.
 ///
 /// ```
 /// # use std::sync::Arc;

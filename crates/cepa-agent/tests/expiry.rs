@@ -79,7 +79,7 @@ fn pay() -> Reply {
 
 #[tokio::test]
 async fn a_pause_ends_with_its_last_millisecond() {
-    // H5: until its time it can be decided, from its time on not.
+    // H5, L21: until its time it can be decided, from its time on not; its time is the clock's.
     let world = World::new([pay(), Reply::text("paid")]);
     let conversation = world.paused().await;
     world.clock.fetch_add(59_999, Ordering::SeqCst);

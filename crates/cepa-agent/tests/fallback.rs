@@ -46,6 +46,7 @@ fn hi() -> ChatRequest {
 
 #[tokio::test]
 async fn another_model_answers_where_that_can_help() {
+    // F11: after what another provider may do better, and after nothing else.
     use ErrorKind::{
         Auth, Cancelled, ContextLength, Decode, InvalidInput, InvalidRequest, Network, Overloaded, Provider, Quota,
         RateLimit, Server, Timeout, Truncated,
@@ -72,6 +73,7 @@ async fn another_model_answers_where_that_can_help() {
 
 #[tokio::test]
 async fn models_are_called_in_order_and_all_failures_are_told() {
+    // F11
     let (first, second) =
         (model("first", [failure(ErrorKind::RateLimit)]), model("second", [failure(ErrorKind::Auth)]));
     let third = model("third", [Reply::text("ok")]);
@@ -108,6 +110,7 @@ async fn a_request_is_prepared_for_each() {
 
 #[tokio::test]
 async fn what_was_heard_of_a_broken_reply_is_void() {
+    // F11
     let heard = Arc::new(Mutex::new(Vec::new()));
     let keep = heard.clone();
     let listening = || {
@@ -129,7 +132,7 @@ async fn what_was_heard_of_a_broken_reply_is_void() {
 
 #[tokio::test(start_paused = true)]
 async fn cancelling_calls_nobody_else() {
-    // L11
+    // F11, L11
     let cancel = CancellationToken::new();
     let context = ToolContext::new().with_cancel(cancel.clone());
     let first = model("first", [Reply::silence()]);

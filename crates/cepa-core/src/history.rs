@@ -144,7 +144,7 @@ impl History {
         self.iter().map(|entry| &entry.message)
     }
 
-    /// How many leading messages are known to be well paired; [`crate::pairing::heal`] starts behind them.
+    /// How many leading messages are known to be well paired; [`pairing::heal`](crate::pairing::heal) starts behind them.
     pub fn checked(&self) -> usize {
         self.checked
     }

@@ -39,7 +39,7 @@ use proc_macro::TokenStream;
 /// # Flags
 /// | flag | meaning |
 /// |---|---|
-/// | `sensitive` | a person must decide before it runs |
+/// | `sensitive` | a person must decide before it runs, where pausing is on (below) |
 /// | `read_only` | it changes nothing |
 /// | `concurrent` | it may run beside others |
 /// | `idempotent` | running it twice with one idempotency key is running it once |
@@ -49,6 +49,9 @@ use proc_macro::TokenStream;
 /// | `name = "…"` | instead of the function's name |
 /// | `description = "…"` | instead of the doc comment |
 /// | `crate = path` | where cepa is, if not at `::cepa` |
+///
+/// `sensitive` alone asks nobody: pausing is turned on at the agent, by `.pausing(true)`, by a gate that may pause, or by
+/// `on_pause`. Without one of them the tool runs unasked (an agent that has no gate at all logs a warning when it is built).
 ///
 /// # What it returns
 /// A text (told to the model as it is), a `ToolOutput`, a `Content`, any `Serialize` type (as JSON), nothing (`done`), or a

@@ -309,7 +309,7 @@ fn about(time: Duration, wanted: Duration) -> bool {
     time >= wanted && time <= wanted + Duration::from_secs(2)
 }
 
-// W5: a stream that neither ends nor is silent.
+// W5, W11: a stream that neither ends nor is silent.
 #[tokio::test(start_paused = true)]
 async fn an_endless_trickle_ends_with_its_text() {
     let alive = ": still here\n\n";
@@ -336,7 +336,7 @@ async fn an_endless_trickle_ends_with_its_text() {
     assert!(tokio::time::timeout(100 * MINUTE, model.chat(request)).await.is_err());
 }
 
-// W5: a body in one piece has the response timeout already; the shorter of both counts.
+// W5, W11: a body in one piece has the response timeout already; the shorter of both counts.
 #[tokio::test(start_paused = true)]
 async fn a_body_that_trickles_ends_too() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99999\r\n\r\n{";
@@ -349,7 +349,7 @@ async fn a_body_that_trickles_ends_too() {
     }
 }
 
-// W5: the total timeout bounds the tries together, and the retries' deadline when the last of them begins.
+// W5, W11: the total timeout bounds the tries together, and the retries' deadline when the last of them begins.
 #[tokio::test(start_paused = true)]
 async fn the_total_timeout_and_the_deadline_of_retries_go_together() {
     let trickle = || Answer::ThenTrickle(open_stream(&[]), ": still here\n\n".to_owned());

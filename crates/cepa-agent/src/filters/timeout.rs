@@ -14,7 +14,7 @@ use crate::texts::{Texts, fill};
 ///
 /// The inside is dropped, and its cancellation token is cancelled, so that work it left running elsewhere can end too.
 /// The time counts everything inside, other filters with their waits included; a tool's own limit
-/// ([`cepa_core::ToolFlags::timeout`]) counts its body alone, and is the better place for most.
+/// ([`ToolFlags::timeout`](cepa_core::ToolFlags::timeout)) counts its body alone, and is the better place for most.
 ///
 /// Around a tool the error is a [`ToolFailure::Transient`] failure, which the model is told; around a model call it is
 /// of kind `timeout`.

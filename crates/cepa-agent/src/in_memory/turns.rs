@@ -38,7 +38,7 @@ impl Kept {
     }
 }
 
-/// What a [`crate::TurnStore`] keeps beside the messages.
+/// What a [`TurnStore`](crate::TurnStore) keeps beside the messages.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     begun: u64,

@@ -84,6 +84,7 @@ fn anthropic_calls(count: usize, args: &str) -> String {
 
 const SMALL: Caps = Caps { event_bytes: 1_000, reply_bytes: 4_000, calls: 3, args_bytes: 20, json_depth: 127 };
 
+// W10
 #[test]
 fn calls_past_the_bounds_end_the_reply() {
     let args = r#"{"a":"12345678"}"#;
@@ -106,6 +107,7 @@ fn calls_past_the_bounds_end_the_reply() {
     }
 }
 
+// W10
 #[test]
 fn a_stream_without_end_ends_with_its_text() {
     let text = json!({"choices": [{"delta": {"content": "half"}}]});
@@ -132,6 +134,7 @@ fn what_follows_the_end_of_a_reply_is_not_its_fault() {
     assert_eq!(outcome(&openai(), SMALL, &body), Ok(0));
 }
 
+// W10
 #[test]
 fn a_reply_in_one_piece_has_the_same_bounds() {
     let body = |count: usize, args: &str| {
@@ -201,7 +204,7 @@ fn nested(depth: usize) -> [String; 2] {
     [list, format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth))]
 }
 
-// W1: nothing here recurses as deep as a server likes, or keeps it for somebody who would.
+// W1, W10: nothing here recurses as deep as a server likes, or keeps it for somebody who would.
 #[test]
 fn what_is_nested_too_deep_is_an_error() {
     let too_deep = |most: usize| {
@@ -259,6 +262,7 @@ fn a_body_of_brackets_is_an_error() {
     }
 }
 
+// W10
 #[test]
 fn arguments_have_the_same_depth() {
     let caps = Caps { json_depth: 20, ..Caps::default() };

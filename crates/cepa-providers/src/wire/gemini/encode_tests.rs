@@ -84,7 +84,7 @@ fn conversation(reply: Message) -> ChatRequest {
     ]))
 }
 
-// W3: what one model signed is shown to no other.
+// W3, W8: what one model signed is shown to no other.
 #[test]
 fn signatures_go_to_their_maker_only() {
     let request = conversation(signed("gemini-3-flash"));
@@ -96,7 +96,7 @@ fn signatures_go_to_their_maker_only() {
     }
 }
 
-// A filter that changes the words must not take the signature from the calls.
+// W8: a filter that changes the words must not take the signature from the calls.
 #[test]
 fn an_edited_reply_keeps_the_signatures_of_its_calls() {
     let Message::Assistant(mut reply) = signed("gemini-3-flash") else { panic!("a reply") };

@@ -90,7 +90,7 @@ fn streamed_and_whole_are_one() {
     assert_eq!(streamed.unwrap().message, dialect().decode(list.as_bytes()).unwrap().message);
 }
 
-// The signature of an answer without calls comes last, with an empty text.
+// W8: the signature of an answer without calls comes last, with an empty text.
 #[test]
 fn a_signature_in_an_empty_part_is_kept() {
     let body = stream(&[

@@ -47,7 +47,7 @@ fn output_of(call_id: &str) -> Value {
     json!({"type": "function_call_output", "call_id": call_id, "output": "seen"})
 }
 
-// W2, W3: what one reply held goes back word for word and in its order, to its own model.
+// W2, W3, W9: what one reply held goes back word for word and in its order, to its own model.
 #[test]
 fn a_reply_goes_back_as_it_came() {
     let output = [
@@ -63,6 +63,7 @@ fn a_reply_goes_back_as_it_came() {
     assert_eq!(sent.as_array().unwrap()[1..], wanted);
 }
 
+// W9
 #[test]
 fn another_models_reply_goes_as_text_and_calls() {
     let output = json!([reasoning("rs_1"), said("msg_1", "I look."), call("fc_1", "call_1")]);
@@ -80,6 +81,7 @@ fn holds_ids(sent: &Value) -> bool {
     sent.as_array().unwrap().iter().any(|item| item.get("id").is_some() || item["type"] == "reasoning")
 }
 
+// W9: without a caller who wants it stored, only what holds itself goes back.
 #[test]
 fn ids_go_back_only_with_everything_that_belongs_to_them() {
     let unreadable = json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "s"}]});
@@ -102,6 +104,7 @@ fn ids_go_back_only_with_everything_that_belongs_to_them() {
     assert_eq!(sent[1]["type"], "custom_tool_call_output");
 }
 
+// W9
 #[test]
 fn a_reply_that_was_edited_goes_without_its_reasoning() {
     let mut message = reply("gpt", json!([reasoning("rs_1"), said("msg_1", "secret")]));
@@ -221,6 +224,7 @@ fn each_tool_says_whether_it_is_strict() {
     assert_eq!(sent(map, StrictTools::Narrowed), (json!(false), value(map)));
 }
 
+// W9: nothing is stored there.
 #[test]
 fn options_have_their_names() {
     let mut options = ChatOptions {
