@@ -291,7 +291,7 @@ fn the_wait_is_read_from_the_headers() {
     assert_eq!(wait(&[("retry-after", "Wednesday, 21-Oct-26 07:28:30 GMT")]), seconds(30.0));
     assert_eq!(wait(&[("retry-after", "Wed Oct 21 07:28:30 2026")]), seconds(30.0));
     assert_eq!(wait(&[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")]), None);
-    assert_eq!(wait(&[("retry-after", "Wed, 21 Oct 9999 07:28:00 GMT")]), None);
+    assert_eq!(wait(&[("retry-after", "Thu, 21 Oct 9999 07:28:00 GMT")]), seconds(3600.0));
     assert_eq!(
         wait(&[("retry-after-ms", "850"), ("retry-after", "1"), ("x-ratelimit-reset-requests", "6m0s")]),
         seconds(0.85)
@@ -306,9 +306,23 @@ fn the_wait_is_read_from_the_headers() {
         ("anthropic-ratelimit-requests-reset", "2026-10-21T07:28:30Z"),
     ];
     assert_eq!(wait(&anthropic), seconds(30.0));
-    for nonsense in ["", "-1", "inf", "NaN", "1e3", "99999999999999999999", "soon", "1s", ".", "1.2.3"] {
+    for nonsense in ["", "-1", "inf", "NaN", "1e3", "soon", ".", "1.2.3"] {
         assert_eq!(wait(&[("retry-after", nonsense)]), None, "{nonsense}");
     }
+    // Joined by a gateway, with a unit, sent twice, and what is too long to be meant so: not retried at once.
+    for (value, wait_of) in [
+        ("2, 3", 3.0),
+        ("3,2", 3.0),
+        ("2s", 2.0),
+        ("1m30s", 90.0),
+        ("soon, 4", 4.0),
+        ("99999999999999999999", 3600.0),
+        ("9".repeat(400).as_str(), 3600.0),
+        ("32000000", 3600.0),
+    ] {
+        assert_eq!(wait(&[("retry-after", value)]), seconds(wait_of), "{value}");
+    }
+    assert_eq!(wait(&[("retry-after", "1"), ("retry-after", "5")]), seconds(5.0));
     let gemini = r#"[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"@type":"a"},{"@type":"b","retryDelay":"34.5s"}]}}]"#;
     assert_eq!(failure(429, &[], gemini).retry_after(), seconds(34.5));
     assert_eq!(failure(429, &[("retry-after", "3")], gemini).retry_after(), seconds(3.0));

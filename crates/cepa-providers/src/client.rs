@@ -1,21 +1,24 @@
 //! A model behind HTTP: any dialect, its request sent, its reply decoded, with retries before the first event (W5).
 
+mod bare;
+
 use std::{
     fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
+use bare::Bare;
 use bytes::Bytes;
 use cepa_core::{BoxFuture, ChatEvent, ChatModel, ChatRequest, ChatResponse, Error, ErrorKind, EventSink, Origin};
 use http::{HeaderMap, header::CONTENT_TYPE};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    classify::request_id,
+    classify::{request_id, wait},
     http::{Deadline, HttpClient, HttpRequest, HttpResponse},
     limit::Limiter,
     retry::{Failed, RetryPolicy, retry},
@@ -23,6 +26,7 @@ use crate::{
     wire::{
         Delivery, Dialect,
         caps::Caps,
+        failed,
         names::ToolNames,
         reply::{ReplyDecoder, tell_whole, whole},
     },
@@ -181,7 +185,11 @@ impl<D: Dialect> Client<D> {
         if !response.is_success() {
             return Err(response.into_error(&target.origin.provider, target.key.as_ref()).await.into());
         }
+        if matches!(response.status(), 204 | 205) {
+            return Err(failed::no_content(&target.origin, response.status()).into());
+        }
         let request_id = request_id(response.headers()).map(str::to_owned);
+        let asked = wait(response.headers(), SystemTime::now());
         let delivered = Arc::new(AtomicBool::new(false));
         let sink = marking(sink, Arc::clone(&delivered));
         let result = if is_stream(response.headers(), sink.is_wanted()) {
@@ -189,25 +197,36 @@ impl<D: Dialect> Client<D> {
         } else {
             self.read_whole(response, &sink).await
         };
-        result.map_err(|error| {
-            // An error behind a 200 names its request as one with a status does.
-            let error = match (error.request_id(), request_id) {
-                (None, Some(id)) => error.with_request_id(id),
-                _ => error,
-            };
+        result.map_err(|mut error| {
+            // An error behind a 200 names its request, and its wait, as one with a status does.
+            if let Some(id) = request_id.filter(|_| error.request_id().is_none()) {
+                error = error.with_request_id(id);
+            }
+            if let Some(asked) = asked.filter(|_| error.retry_after().is_none() && is_refusal(error.kind())) {
+                error = error.with_retry_after(asked);
+            }
             if delivered.load(Ordering::Relaxed) { Failed::Delivered(error) } else { Failed::Unseen(error) }
         })
     }
 
     async fn read_whole(&self, response: HttpResponse, sink: &EventSink) -> Result<ChatResponse, Error> {
-        let response = whole(&self.inside.dialect, self.caps, &response.collect().await?)?;
+        self.whole(&response.collect().await?, sink)
+    }
+
+    /// The reply in a body.
+    fn whole(&self, body: &[u8], sink: &EventSink) -> Result<ChatResponse, Error> {
+        if bare::begins(body) == Some(b'<') {
+            return Err(failed::page(&self.inside.target.origin, &String::from_utf8_lossy(body)));
+        }
+        let response = whole(&self.inside.dialect, self.caps, body)?;
         // A server that does not stream although it was asked to: who listens hears the reply at once.
         tell_whole(&response.message, sink);
         Ok(response)
     }
 
     async fn read_stream(&self, mut response: HttpResponse, sink: EventSink) -> Result<ChatResponse, Error> {
-        let mut reply = ReplyDecoder::new(&self.inside.dialect, sink).with_caps(self.caps);
+        let mut reply = ReplyDecoder::new(&self.inside.dialect, sink.clone()).with_caps(self.caps);
+        let mut bare = Bare::default();
         let mut give_up = None;
         while !reply.is_done() {
             let chunk = if reply.is_whole() {
@@ -218,16 +237,47 @@ impl<D: Dialect> Client<D> {
                     Ok(Err(_)) | Err(_) => None,
                 }
             } else {
-                response.next_chunk().await.map_err(|error| reply.ended_by(error))?
+                match response.next_chunk().await {
+                    Ok(chunk) => chunk,
+                    // After a cancel nothing more is delivered.
+                    Err(error) if error.kind() == ErrorKind::Cancelled => return Err(reply.ended_by(error)),
+                    Err(error) => return self.bare(bare, &sink, || Err(reply.ended_by(error))),
+                }
             };
             match chunk {
-                Some(chunk) => reply.push(&chunk)?,
-                None => return reply.finish(),
+                Some(chunk) => {
+                    bare.push(&chunk);
+                    reply.push(&chunk)?;
+                    if reply.has_begun() {
+                        bare = Bare::Stream;
+                    }
+                }
+                None => return self.bare(bare, &sink, || reply.finish()),
             }
         }
         let result = reply.finish();
         response.finish().await;
         result
+    }
+
+    /// What a body means that was taken for a stream and held no event: a reply or an error as it would have come unasked. Where
+    /// it is neither, what the stream makes of it.
+    fn bare(
+        &self,
+        bare: Bare,
+        sink: &EventSink,
+        streamed: impl FnOnce() -> Result<ChatResponse, Error>,
+    ) -> Result<ChatResponse, Error> {
+        let Bare::Body(body) = bare else { return streamed() };
+        let unreadable = match self.whole(&body, sink) {
+            Err(error) if error.kind() == ErrorKind::Decode => error,
+            result => return result,
+        };
+        match streamed() {
+            // Nothing was cut off: the next try would meet the same.
+            Err(error) if error.kind() == ErrorKind::Truncated && !bare::is_cut(&body) => Err(unreadable),
+            result => result,
+        }
     }
 }
 
@@ -252,6 +302,11 @@ fn is_stream(headers: &HeaderMap, wanted: bool) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
     let is = |name: &str| kind.split(';').next().is_some_and(|kind| kind.trim() == name);
     is("text/event-stream") || (wanted && !is("application/json") && !is("text/html"))
+}
+
+/// Whether a provider has refused, so that its headers may say for how long.
+fn is_refusal(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::RateLimit | ErrorKind::Quota | ErrorKind::Overloaded | ErrorKind::Server)
 }
 
 /// A sink before this one that remembers whether anything was delivered. Usage does not count: later values replace earlier

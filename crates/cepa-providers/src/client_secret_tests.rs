@@ -10,8 +10,7 @@ use crate::{anthropic::Anthropic, gemini::Gemini, responses::OpenAiResponses};
 const SHORT: &str = "sk-7f3Kq9ZwX2b";
 
 /// A model of each dialect at this address.
-fn models(url: &str) -> Vec<Box<dyn ChatModel>> {
-    let retry = RetryPolicy::none();
+pub(super) fn models(url: &str, retry: RetryPolicy) -> Vec<Box<dyn ChatModel>> {
     let mut http = HttpSettings::default();
     http.proxy = Proxy::None;
     vec![
@@ -51,7 +50,7 @@ fn shown(error: &Error) -> String {
 async fn errors(answer: &str) -> Vec<Error> {
     let server = Server::start((0..8).map(|_| Answer::ThenClose(answer.to_owned()))).await;
     let mut errors = Vec::new();
-    for model in models(&server.url) {
+    for model in models(&server.url, RetryPolicy::none()) {
         for request in [hi(), listening().0] {
             // What one dialect cannot read may be a reply in another.
             errors.extend(model.chat(request).await.err());

@@ -26,6 +26,8 @@ enum Answer {
     Whole(String),
     ThenClose(String),
     ThenSilence(String),
+    /// In pieces with this time before each.
+    Slowly(Duration, Vec<String>),
     /// And then this for ever, once a second.
     ThenTrickle(String, String),
 }
@@ -107,6 +109,15 @@ async fn serve(mut tcp: TcpStream, answers: Arc<Mutex<VecDeque<Answer>>>, seen: 
             Some(Answer::Whole(bytes)) => tcp.write_all(bytes.as_bytes()).await.unwrap(),
             Some(Answer::ThenClose(bytes)) => {
                 tcp.write_all(bytes.as_bytes()).await.unwrap();
+                return;
+            }
+            Some(Answer::Slowly(gap, pieces)) => {
+                for piece in pieces {
+                    tokio::time::sleep(gap).await;
+                    if tcp.write_all(piece.as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
                 return;
             }
             Some(Answer::ThenSilence(bytes)) => {
@@ -508,3 +519,6 @@ mod beside;
 
 #[path = "client_secret_tests.rs"]
 mod secret_tests;
+
+#[path = "client_bodies_tests.rs"]
+mod bodies_tests;

@@ -10,7 +10,11 @@ mod told;
 mod wait;
 mod words;
 
-use std::{borrow::Cow, fmt, time::SystemTime};
+use std::{
+    borrow::Cow,
+    fmt,
+    time::{Duration, SystemTime},
+};
 
 use cepa_core::{Error, ErrorKind};
 use http::{HeaderMap, StatusCode};
@@ -168,6 +172,12 @@ fn unexplained(failure: &Failure<'_>) -> String {
         line if line.is_empty() => format!("{status}, without an explanation"),
         line => format!("{status}: {line}"),
     }
+}
+
+/// How long headers ask to wait.
+pub(crate) fn wait(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    // How long to wait is more exact than when all is as at the beginning.
+    wait::asked(headers, now).or_else(|| resets::wait(headers, now))
 }
 
 /// The provider's id of the request, from the headers that providers use for it.

@@ -37,7 +37,7 @@ fn is_spent(headers: &HeaderMap, name: &str) -> Option<()> {
 
 /// `6m0s`, `1s`, `120ms`, `2m59.56s`; a bare number is seconds, as Azure has it
 /// (<https://learn.microsoft.com/en-us/answers/questions/5625878/azure-openai-responses-api-x-ratelimit-headers-val>).
-fn duration(text: &str) -> Option<Duration> {
+pub(super) fn duration(text: &str) -> Option<Duration> {
     if let Some(wait) = seconds(text) {
         return Some(wait);
     }

@@ -98,9 +98,18 @@ fn exceeded(what: String) -> Error {
     Error::new(ErrorKind::Decode, format!("{what}: it is given up (the bound is a setting, `caps`)"))
 }
 
+/// JSON from where it begins: without the marks and the space that wires pass over, in which order ever. What is checked and
+/// what is read begin at the same place.
+pub(crate) fn begin(json: &[u8]) -> &[u8] {
+    // What is not UTF-8 is no space.
+    let text = json.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let rest = text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_whitespace());
+    json.get(text.len() - rest.len()..).unwrap_or_default()
+}
+
 /// Whether brackets stand in each other more than so many times. What does not begin as JSON has no depth.
 fn is_deeper(json: &[u8], most: usize) -> bool {
-    let json = json.strip_prefix("\u{feff}".as_bytes()).unwrap_or(json).trim_ascii_start();
+    let json = begin(json);
     if !matches!(json.first(), Some(b'{' | b'[')) {
         return false;
     }
@@ -131,12 +140,14 @@ struct Counted {
     caps: Caps,
     /// The bytes of each call's arguments.
     args: Vec<usize>,
+    /// How often something of a reply was told.
+    told: usize,
     fault: Option<Error>,
 }
 
 impl Counter {
     pub(super) fn new(caps: Caps) -> Self {
-        Self(Arc::new(Mutex::new(Counted { caps, args: Vec::new(), fault: None })))
+        Self(Arc::new(Mutex::new(Counted { caps, args: Vec::new(), told: 0, fault: None })))
     }
 
     pub(super) fn set(&self, caps: Caps) {
@@ -154,6 +165,11 @@ impl Counter {
         })
     }
 
+    /// How often something of a reply was told: words, thoughts, pieces of a call.
+    pub(super) fn told(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).told
+    }
+
     /// # Errors
     /// If a bound was passed.
     pub(super) fn check(&self) -> Result<(), Error> {
@@ -165,6 +181,9 @@ impl Counted {
     fn take(&mut self, event: &ChatEvent) -> bool {
         if self.fault.is_some() {
             return false;
+        }
+        if !matches!(event, ChatEvent::Usage(_) | ChatEvent::Reset) {
+            self.told = self.told.saturating_add(1);
         }
         let (index, more) = match event {
             ChatEvent::CallBegun { index, .. } => (*index, 0),

@@ -57,6 +57,27 @@ pub(super) fn unreadable(origin: &Origin, expected: &str, why: impl Display, tex
     Error::new(ErrorKind::Decode, message).with_provider(provider.clone())
 }
 
+/// A page for people, in the place of a reply.
+pub(crate) fn page(origin: &Origin, page: &str) -> Error {
+    let provider = &origin.provider;
+    let says = line(page, 200);
+    let message = format!(
+        "{provider} answered with a page for a browser and not with a reply ({says}): check the base URL, and whether a proxy \
+         or a login stands between"
+    );
+    Error::new(ErrorKind::Decode, message).with_provider(provider.clone())
+}
+
+/// A status that says that there is no reply.
+pub(crate) fn no_content(origin: &Origin, status: u16) -> Error {
+    let provider = &origin.provider;
+    let message = format!(
+        "{provider} answered with HTTP {status}, which has no content, and so with no reply: check the base URL and what \
+         stands between"
+    );
+    Error::new(ErrorKind::Decode, message).with_provider(provider.clone()).with_status(status)
+}
+
 /// A stream that ended before the reply did.
 pub(super) fn truncated(origin: &Origin, missing: &str) -> Error {
     let provider = &origin.provider;

@@ -3,7 +3,7 @@
 pub mod anthropic;
 pub mod caps;
 mod cut;
-mod failed;
+pub(crate) mod failed;
 pub mod gemini;
 mod hash;
 pub mod ids;

@@ -4,7 +4,7 @@ use cepa_core::{AssistantMessage, ChatEvent, ChatResponse, Error, ErrorKind, Eve
 
 use super::{
     Accumulator, Dialect,
-    caps::{Caps, Counter},
+    caps::{self, Caps, Counter},
     failed::reported_beside,
 };
 use crate::sse::{SseDecoder, SseEvent};
@@ -32,6 +32,12 @@ pub struct ReplyDecoder<A> {
     counter: Counter,
     /// The bytes so far.
     bytes: usize,
+    /// An event was seen.
+    has_begun: bool,
+    /// Something of the reply stood behind the word for its end, which so means nothing here.
+    went_on: bool,
+    /// What follows is not read.
+    is_over: bool,
 }
 
 impl<A: Accumulator> ReplyDecoder<A> {
@@ -46,6 +52,9 @@ impl<A: Accumulator> ReplyDecoder<A> {
             caps,
             counter,
             bytes: 0,
+            has_begun: false,
+            went_on: false,
+            is_over: false,
         }
     }
 
@@ -67,24 +76,34 @@ impl<A: Accumulator> ReplyDecoder<A> {
         let (mut taken, left) = chunk.split_at_checked(within).unwrap_or((chunk, &[]));
         // What follows the end of a reply is nobody's: in another cut it would not have been read.
         while !self.is_done() {
-            match self.sse.next_event(&mut taken) {
-                Ok(Some(event)) => self.take(event)?,
+            let fault = match self.sse.next_event(&mut taken) {
+                Ok(Some(event)) => {
+                    self.take(event)?;
+                    continue;
+                }
                 Ok(None) if left.is_empty() => return Ok(()),
-                Ok(None) => return Err(self.ended_by(self.caps.reply_too_large())),
-                Err(error) => return Err(self.ended_by(error)),
-            }
+                Ok(None) => self.caps.reply_too_large(),
+                Err(error) => error,
+            };
+            self.unreadable(fault, self.is_whole())?;
         }
         Ok(())
     }
 
     /// Whether the end of the reply was seen, so that nothing more need be read.
     pub fn is_done(&self) -> bool {
-        self.fold.is_done()
+        self.is_over || self.fold.is_done()
     }
 
-    /// Whether the reply is complete, though figures about it may still follow.
+    /// Whether an event was seen.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Whether the reply is complete, though figures about it may still follow. A word for the end alone does not say so: there
+    /// are servers that put one into each chunk, or into the first; so something must have come, and nothing behind it.
     pub fn is_whole(&self) -> bool {
-        self.fold.is_whole()
+        self.is_done() || (self.fold.is_whole() && !self.went_on && self.counter.told() > 0)
     }
 
     /// The text so far.
@@ -113,11 +132,23 @@ impl<A: Accumulator> ReplyDecoder<A> {
         self.fold.finish(&self.sink).and_then(checked).map_err(|error| keep_text(error, &text))
     }
 
-    fn take(&mut self, event: SseEvent) -> Result<(), Error> {
+    fn take(&mut self, mut event: SseEvent) -> Result<(), Error> {
+        self.has_begun = true;
+        let skipped = event.data.len() - caps::begin(event.data.as_bytes()).len();
+        event.data.drain(..skipped);
+        let (was_whole, was_ended, told) = (self.is_whole(), self.fold.is_whole(), self.counter.told());
         let within = self.caps.check_depth(event.data.as_bytes());
         let taken = within.and_then(|()| self.fold.event(event, &self.sink));
+        self.went_on |= was_ended && self.counter.told() > told;
         // The bound that was passed says more than what came of it.
-        self.counter.check().and(taken).map_err(|error| self.ended_by(error))
+        self.counter.check().map_err(|error| self.ended_by(error))?;
+        taken.or_else(|error| self.unreadable(error, was_whole))
+    }
+
+    /// What cannot be read takes nothing away from a reply that was whole before.
+    fn unreadable(&mut self, error: Error, was_whole: bool) -> Result<(), Error> {
+        self.is_over = was_whole && error.kind() == ErrorKind::Decode;
+        if self.is_over { Ok(()) } else { Err(self.ended_by(error)) }
     }
 
     /// What ended this reply, with the text so far: the error that the provider wrote beside its events before the
@@ -137,6 +168,7 @@ impl<A: Accumulator> ReplyDecoder<A> {
 /// # Errors
 /// As [`Dialect::decode`], and `decode` if the reply passes its bounds.
 pub fn whole(dialect: &impl Dialect, caps: Caps, body: &[u8]) -> Result<ChatResponse, Error> {
+    let body = caps::begin(body);
     caps.check_depth(body)?;
     let response = dialect.decode(body)?;
     caps.check(&response.message)?;
