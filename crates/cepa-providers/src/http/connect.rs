@@ -30,6 +30,7 @@ use tower_service::Service;
 
 use super::{
     HttpSettings,
+    heads::Counted,
     proxy::{Proxies, Server},
     stream::Stream,
     tls::Tls,
@@ -145,9 +146,9 @@ impl Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Stream>;
+    type Response = TokioIo<Counted>;
     type Error = ConnectError;
-    type Future = BoxFuture<TokioIo<Stream>, ConnectError>;
+    type Future = BoxFuture<TokioIo<Counted>, ConnectError>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
         Poll::Ready(Ok(()))
@@ -158,7 +159,7 @@ impl Service<Uri> for Connector {
         Box::pin(async move {
             let limit = shared.settings.connect_timeout;
             match tokio::time::timeout(limit, shared.connect(url)).await {
-                Ok(connected) => connected.map(TokioIo::new),
+                Ok(connected) => connected.map(|stream| TokioIo::new(Counted::new(stream))),
                 Err(_) => Err(ConnectError::Late(limit)),
             }
         })

@@ -6,7 +6,10 @@ use cepa_core::{Error, ErrorKind};
 use hyper_util::client::legacy;
 use rustls::CertificateError;
 
-use super::connect::{ConnectError, Unresolved};
+use super::{
+    connect::{ConnectError, Unresolved},
+    heads::Endless,
+};
 use crate::classify::line;
 
 pub(super) fn cancelled(host: &str) -> Error {
@@ -134,9 +137,23 @@ fn tls(host: &str, error: &io::Error) -> Told {
 /// Connected; then the request failed.
 fn not_served(host: &str, error: &legacy::Error) -> Told {
     let problem = find::<hyper::Error>(error);
+    // hyper says so to servers only; to clients in words.
+    if problem.is_some_and(|error| error.is_parse() && error.to_string().contains("too large")) {
+        let text =
+            format!("{host} answered with too many or too large headers (100 are read): check what stands between");
+        return (ErrorKind::Decode, text.into(), false);
+    }
     if problem.is_some_and(|error| error.is_parse() || error.is_parse_status()) {
         let text =
             format!("{host} answered with something that is not HTTP: check the base URL, its port, and http or https");
+        return (ErrorKind::Decode, text.into(), false);
+    }
+    let inner =
+        |error: &(dyn StdError + 'static)| error.downcast_ref::<io::Error>()?.get_ref().map(|e| e.is::<Endless>());
+    if chain(error).any(|error| inner(error) == Some(true)) {
+        let text = format!(
+            "{host} sends interim answers (HTTP 1xx) without end and no reply: check the server and what stands between"
+        );
         return (ErrorKind::Decode, text.into(), false);
     }
     let text = match find::<io::Error>(error) {

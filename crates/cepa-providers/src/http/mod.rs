@@ -5,6 +5,7 @@
 
 mod connect;
 mod explain;
+mod heads;
 mod proxy;
 mod request;
 mod response;

@@ -74,6 +74,62 @@ async fn a_server_that_speaks_something_else() {
     assert!(error.message().contains("not HTTP"), "{error}");
 }
 
+/// On a runtime of one thread, which hyper would keep for itself as long as there is something to read.
+#[tokio::test]
+async fn interim_answers_without_end_are_given_up() {
+    for interim in [
+        "HTTP/1.1 100 Continue\r\n\r\n",
+        "HTTP/1.1 102 Processing\r\nx-a: b\r\n\r\n",
+        "\r\n\nHTTP/1.0 103 Early Hints\nlink: </a>\n\n",
+    ] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            use std::io::{Read, Write};
+            let (mut tcp, _) = listener.accept().unwrap();
+            let _ = tcp.read(&mut [0; 4096]).unwrap();
+            let flood = interim.repeat(10_000);
+            while tcp.write_all(flood.as_bytes()).is_ok() {}
+        });
+        let error = failure(settings(), &format!("http://{address}/v1")).await;
+        assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Decode, false), "{error}");
+        assert!(error.message().contains("interim answers (HTTP 1xx) without end"), "{error}");
+        server.join().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn interim_answers_with_an_end_are_passed_over_for_each_request_anew() {
+    let server = Server::start(|mut peer| async move {
+        while peer.request().await.is_some() {
+            peer.send("HTTP/1.1 102 Processing\r\nx-still: at work\r\n\r\n".repeat(4000)).await;
+            peer.send("HTTP/1.1 200 OK\r\ncontent-length: 200000\r\n\r\n").await;
+            peer.send("HTTP/1.1 100 Continue\r\n\r\n".repeat(8000)).await;
+        }
+    })
+    .await;
+    let client = HttpClient::new(settings());
+    for _ in 0..3 {
+        let response = post(&client, &server.url()).await.unwrap();
+        assert_eq!(soon(response.collect()).await.unwrap().len(), 200_000);
+    }
+    assert_eq!((server.requests(), server.connections()), (3, 1));
+}
+
+#[tokio::test]
+async fn more_headers_than_are_read_are_no_other_protocol() {
+    let server = Server::start(|mut peer| async move {
+        peer.request().await;
+        let headers: String = (0..200).map(|i| format!("x-{i}: y\r\n")).collect();
+        peer.send(format!("HTTP/1.1 200 OK\r\n{headers}content-length: 0\r\n\r\n")).await;
+        peer.closed().await;
+    })
+    .await;
+    let error = failure(settings(), &server.url()).await;
+    assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Decode, false));
+    assert!(error.message().contains("too many or too large headers"), "{error}");
+}
+
 #[tokio::test]
 async fn https_to_a_server_that_speaks_http() {
     let server = Server::start(|mut peer| async move {
