@@ -105,22 +105,20 @@ async fn no_cut_leaves_a_part_of_the_key() {
     let sse = "200 OK\r\ncontent-type: text/event-stream";
     let escaped: String = SHORT.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
     for key in [SHORT, &format!("'{escaped}'"), &SHORT.bytes().map(|byte| format!("{byte:02x}")).collect::<String>()] {
-        for before in [186, 190, 192, 194, 196] {
+        for before in [190, 195] {
             let body = format!("{} {key} tail", "x".repeat(before - 1));
             for answer in [answer(json, &body), answer(sse, &format!("data: {body}\n\n"))] {
                 assert_no_part(&answer, key).await;
             }
         }
     }
-    for before in [1986, 1990, 1994] {
+    for before in [1988] {
         let body = json!({"error": {"message": format!("{}{SHORT} tail", "x".repeat(before)), "type": "x"}});
         assert_no_part(&answer(json, &body.to_string()), SHORT).await;
         assert_no_part(&answer(sse, &format!("event: error\ndata: {body}\n\n")), SHORT).await;
     }
     // What is read of an error body ends in the middle of it; or the connection does.
-    for before in [256 * 1024 - 10, 256 * 1024 - 6] {
-        assert_no_part(&answer("500 X", &format!("{}{SHORT}", " ".repeat(before))), SHORT).await;
-    }
+    assert_no_part(&answer("500 X", &format!("{}{SHORT}", " ".repeat(256 * 1024 - 10))), SHORT).await;
     let (half, _) = SHORT.split_at(10);
     assert_no_part(&format!("HTTP/1.1 500 X\r\ncontent-length: 999\r\n\r\nno such key: {half}"), SHORT).await;
 }
