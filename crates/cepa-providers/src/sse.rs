@@ -1,7 +1,8 @@
 //! Server-sent events, decoded piece by piece: bytes in, events out, no I/O.
 //!
-//! To the letter of <https://html.spec.whatwg.org/multipage/server-sent-events.html>, with two tolerances: a last event may
-//! lack its blank line ([`SseDecoder::finish`]), and lines that are no field are no event, but kept ([`SseDecoder::beside`]).
+//! To the letter of <https://html.spec.whatwg.org/multipage/server-sent-events.html>, with three tolerances: a last event
+//! may lack its blank line ([`SseDecoder::finish`]), lines that are no field are no event, but kept ([`SseDecoder::beside`]), and
+//! a byte order mark before a field is passed over wherever it stands.
 
 mod beside;
 
@@ -220,8 +221,12 @@ impl SseDecoder {
         SseEvent { event: self.event.take(), data: std::mem::take(&mut self.data) }
     }
 
+    /// The line without the byte order mark that may stand at the start of a body. Where a gateway has put bodies together, one
+    /// stands before a later field too; the standard would pass over the field, and what it says would be lost without a word.
     fn without_mark<'a>(&mut self, line: &'a [u8]) -> &'a [u8] {
-        if std::mem::take(&mut self.first_line) { line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line) } else { line }
+        let is_first = std::mem::take(&mut self.first_line);
+        let Some(rest) = line.strip_prefix(BYTE_ORDER_MARK) else { return line };
+        if is_first || matches!(name_and_value(rest).0, b"data" | b"event") { rest } else { line }
     }
 
     fn too_large(&self) -> Error {
