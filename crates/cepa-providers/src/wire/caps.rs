@@ -9,6 +9,20 @@ use crate::sse::DEFAULT_MAX_EVENT_BYTES;
 /// What is deeper, `serde_json` does not read.
 const MAX_DEPTH: usize = 127;
 
+/// The items of a reply: what it says and calls, the parts of these, and the members that are kept beside them. Each takes more
+/// memory than it has bytes, and time with each other, and no model writes as many.
+const REPLY_ITEMS: usize = 4096;
+
+/// # Errors
+/// `decode` if a reply holds more items than any does.
+pub(super) fn check_items(held: usize, what: &str) -> Result<(), Error> {
+    if held > REPLY_ITEMS {
+        let message = format!("the reply holds more than {REPLY_ITEMS} {what}: it is given up");
+        return Err(Error::new(ErrorKind::Decode, message));
+    }
+    Ok(())
+}
+
 /// The bounds of one reply; past one of them it is given up with an error of kind `decode`.
 ///
 /// A body that is not streamed has its bound in

@@ -7,11 +7,13 @@ pub(crate) mod failed;
 pub mod gemini;
 mod hash;
 pub mod ids;
+mod index;
 pub mod json;
 mod members;
 pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;
+mod pick;
 pub mod reply;
 pub mod schema;
 pub mod surrogates;
@@ -92,3 +94,6 @@ pub trait Accumulator: Send {
     /// `truncated` if the terminal event is missing.
     fn finish(self, sink: &EventSink) -> Result<ChatResponse, Error>;
 }
+
+#[cfg(test)]
+mod items_tests;

@@ -2,26 +2,29 @@
 
 use std::fmt::Display;
 
-use cepa_core::{ChatResponse, Error, Origin, RawJson};
+use cepa_core::{ChatResponse, Error, Origin};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{received::Received, reply, usage::Counts};
-use crate::wire::{failed, ids::ReplyIds, surrogates};
+use crate::wire::{caps::check_items, failed, ids::ReplyIds, pick, surrogates};
 
 #[derive(Deserialize)]
-struct Body {
-    content: Option<RawJson>,
+struct Body<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
     stop_reason: Option<String>,
-    usage: Option<Value>,
-    error: Option<Value>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
 }
 
 /// The response in a body.
 pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error> {
     let text = String::from_utf8_lossy(body);
     let text = surrogates::whole(&text);
-    let body: Body =
+    let body: Body<'_> =
         serde_json::from_str(&text).map_err(|error| unreadable(origin, &error, &text).with_source(error))?;
     let Some(content) = body.content else {
         return Err(match body.error {
@@ -29,15 +32,18 @@ pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error
             None => unreadable(origin, "it has no content", &text),
         });
     };
-    let blocks: Vec<RawJson> =
-        content.read().map_err(|error| unreadable(origin, format!("its content is no list: {error}"), &text))?;
-    let mut ids = ReplyIds::new();
-    let pieces = blocks
-        .into_iter()
-        .map(|block| Received::read(block, &mut ids).map(|block| block.piece()))
-        .collect::<Result<_, _>>()
-        .map_err(|what| unreadable(origin, what, &text))?;
-    let usage = Counts::of(body.usage.as_ref()).usage();
+    let (mut ids, mut pieces) = (ReplyIds::new(), Vec::new());
+    let is_list = pick::each(content.get(), |block| {
+        check_items(pieces.len() + 1, "blocks")?;
+        let block = pick::keep(block).ok_or_else(|| unreadable(origin, "a block is not JSON", &text))?;
+        let block = Received::read(block, &mut ids).map_err(|what| unreadable(origin, what, &text))?;
+        pieces.push(block.piece());
+        Ok(())
+    });
+    if !is_list.map_err(|error| error.with_provider(origin.provider.clone()))? {
+        return Err(unreadable(origin, "its content is no list", &text));
+    }
+    let usage = Counts::of(body.usage).usage();
     Ok(reply::response(pieces, body.stop_reason.as_deref(), usage, origin))
 }
 

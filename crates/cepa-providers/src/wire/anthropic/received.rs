@@ -5,7 +5,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
 
 use super::layout::Opaque;
-use crate::wire::{cut, ids::ReplyIds};
+use crate::wire::{caps::check_items, cut, ids::ReplyIds, pick};
 
 /// A block as it came so far.
 #[derive(Debug)]
@@ -69,6 +69,13 @@ pub(super) struct Delta {
     citation: Option<RawJson>,
 }
 
+impl Delta {
+    /// Whether it holds arguments.
+    pub(super) fn is_arguments(&self) -> bool {
+        self.partial_json.as_ref().is_some_and(|json| !["null", "\"\""].contains(&json.as_str()))
+    }
+}
+
 /// What of a delta is told to those who listen.
 #[derive(Debug, PartialEq)]
 pub(super) enum Told {
@@ -81,12 +88,21 @@ pub(super) enum Told {
 impl Received {
     /// A block as it is, or as it begins. The error says what is wrong with it.
     pub(super) fn read(raw: RawJson, ids: &mut ReplyIds) -> Result<Self, String> {
-        let mut members: Extra = raw.read().map_err(|error| format!("a block is not an object: {error}"))?;
+        let members = pick::all(raw.as_str()).map_err(|error| error.message().to_owned())?;
+        let mut members = members.ok_or("a block is not an object")?;
         let kind: String = take(&mut members, "type").ok_or("a block has no type")?;
         Ok(match kind.as_str() {
             "text" => {
                 let text = take(&mut members, "text").ok_or("a text block has no text")?;
-                Self::Text { text, citations: take(&mut members, "citations").unwrap_or_default() }
+                let mut citations = Vec::new();
+                if let Some(list) = members.remove("citations") {
+                    pick::each(list.as_str(), |one| {
+                        citations.extend(pick::keep(one));
+                        check_items(citations.len(), "citations")
+                    })
+                    .map_err(|error| error.message().to_owned())?;
+                }
+                Self::Text { text, citations }
             }
             "thinking" => Self::Thinking {
                 text: take(&mut members, "thinking").unwrap_or_default(),
@@ -195,7 +211,8 @@ fn with_input(start: &RawJson, json: &str) -> Option<RawJson> {
 
 /// `{"type": "direct"}`: the model itself made the call, as always.
 fn is_direct(caller: &RawJson) -> bool {
-    caller.read::<serde_json::Value>().is_ok_and(|caller| caller == json!({"type": "direct"}))
+    let members = pick::all(caller.as_str()).ok().flatten().unwrap_or_default();
+    members.len() == 1 && members.get("type").is_some_and(|kind| kind.as_str() == "\"direct\"")
 }
 
 /// A text; nothing where there is none.

@@ -3,9 +3,9 @@
 //! The `type` in the data decides what an event is; the name in its `event:` line only where there is none. Events, blocks
 //! and deltas that are not known are passed over. `message_stop` is the end.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use cepa_core::{ChatEvent, ChatResponse, Error, EventSink, Origin, RawJson, ToolCall};
+use cepa_core::{ChatEvent, ChatResponse, Error, EventSink, Origin, ToolCall};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
@@ -17,11 +17,8 @@ use super::{
 };
 use crate::{
     sse::SseEvent,
-    wire::{Accumulator, failed, ids::ReplyIds, surrogates},
+    wire::{Accumulator, caps::check_items, failed, ids::ReplyIds, index::Index, pick, surrogates},
 };
-
-/// More blocks than any reply has; finding the open ones takes longer with each.
-const MAX_BLOCKS: usize = 4096;
 
 /// A reply that is being streamed.
 #[derive(Debug)]
@@ -29,8 +26,10 @@ pub struct Fold {
     origin: Origin,
     ids: ReplyIds,
     blocks: Vec<Growing>,
-    /// The blocks that are open, by the index that the provider gave them.
-    open: HashMap<u64, usize>,
+    /// The blocks by the index that the provider gave them; of two under one index the later.
+    places: HashMap<Index, usize>,
+    /// The places of those that are open.
+    open: BTreeSet<usize>,
     calls: usize,
     text: String,
     counts: Counts,
@@ -81,11 +80,6 @@ struct Event<'a> {
 }
 
 #[derive(Deserialize)]
-struct Start {
-    usage: Option<serde_json::Value>,
-}
-
-#[derive(Deserialize)]
 struct End {
     stop_reason: Option<String>,
 }
@@ -96,7 +90,8 @@ impl Fold {
             origin,
             ids: ReplyIds::new(),
             blocks: Vec::new(),
-            open: HashMap::new(),
+            places: HashMap::new(),
+            open: BTreeSet::new(),
             calls: 0,
             text: String::new(),
             counts: Counts::default(),
@@ -111,17 +106,15 @@ impl Fold {
             return Err(self.bad("a second message begins inside the first"));
         }
         // Nothing else of it is needed, so nothing else can be wrong with it.
-        if let Some(usage) = message.and_then(parse::<Start>).and_then(|start| start.usage) {
-            self.used(&usage, sink);
+        if let Some([usage]) = message.and_then(|message| pick::members(message.get(), ["usage"])) {
+            self.used(usage, sink);
         }
         Ok(())
     }
 
     fn block_started(&mut self, event: &Event<'_>, sink: &EventSink) -> Result<(), Error> {
-        if self.blocks.len() >= MAX_BLOCKS {
-            return Err(self.bad(&format!("the reply holds more than {MAX_BLOCKS} blocks")));
-        }
-        let raw = event.content_block.and_then(|raw| RawJson::parse(raw.get()).ok());
+        check_items(self.blocks.len() + 1, "blocks").map_err(|error| self.with_text(error))?;
+        let raw = event.content_block.and_then(pick::keep);
         let raw = raw.ok_or_else(|| self.bad("a block begins without a content_block"))?;
         let block = Received::read(raw, &mut self.ids).map_err(|what| self.bad(&what))?;
         let mut call = None;
@@ -142,16 +135,24 @@ impl Fold {
         let place = self.blocks.len();
         self.blocks.push(Growing { block, call, open: true, stopped: false });
         // Servers that leave the index out send one block after another.
-        let index = event.index.and_then(parse::<u64>).unwrap_or(place as u64);
+        let index = event.index.map_or(Index::Number(place as u64), Index::of);
         // One that was open under this index is not over because of it: what it is, the end of the reply tells.
-        self.open.insert(index, place);
+        if let Some(before) = self.places.insert(index, place) {
+            self.open.remove(&before);
+        }
+        self.open.insert(place);
         Ok(())
     }
 
     fn block_grew(&mut self, event: &Event<'_>, sink: &EventSink) -> Result<(), Error> {
         let delta: Delta = event.delta.and_then(parse).unwrap_or_default();
         let place = self.place(event);
-        let Some(growing) = place.and_then(|place| self.blocks.get_mut(place)) else {
+        let is_open = place.is_some_and(|place| self.open.contains(&place));
+        // What belongs to no block would be missing from one: the call of which these are the arguments would run without.
+        if event.index.is_some() && (place.is_none() || (!is_open && delta.is_arguments())) {
+            return Err(self.bad("it goes on with a block that did not begin, or is over"));
+        }
+        let Some(growing) = place.filter(|_| is_open).and_then(|place| self.blocks.get_mut(place)) else {
             tracing::debug!("a delta for a block that is not open is left out");
             return Ok(());
         };
@@ -174,7 +175,7 @@ impl Fold {
 
     fn block_stopped(&mut self, event: &Event<'_>, sink: &EventSink) {
         if let Some(place) = self.place(event) {
-            self.open.retain(|_, open| *open != place);
+            self.open.remove(&place);
             if let Some(growing) = self.blocks.get_mut(place) {
                 growing.stopped = true;
             }
@@ -182,11 +183,11 @@ impl Fold {
         }
     }
 
-    /// The open block that an event is about.
+    /// The block that an event is about: the one with its index, else the last that is open.
     fn place(&self, event: &Event<'_>) -> Option<usize> {
         match event.index {
-            Some(index) => self.open.get(&parse::<u64>(index)?).copied(),
-            None => self.open.values().max().copied(),
+            Some(index) => self.places.get(&Index::of(index)).copied(),
+            None => self.open.last().copied(),
         }
     }
 
@@ -207,12 +208,11 @@ impl Fold {
         {
             self.stop_reason = Some(reason);
         }
-        if let Some(usage) = event.usage.and_then(parse::<serde_json::Value>) {
-            self.used(&usage, sink);
-        }
+        self.used(event.usage, sink);
     }
 
-    fn used(&mut self, usage: &serde_json::Value, sink: &EventSink) {
+    fn used(&mut self, usage: Option<&RawValue>, sink: &EventSink) {
+        let Some(usage) = usage else { return };
         self.counts.update(Counts::of(Some(usage)));
         if let Some(usage) = self.counts.usage() {
             sink.emit(ChatEvent::Usage(usage));

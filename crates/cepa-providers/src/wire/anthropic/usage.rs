@@ -1,29 +1,41 @@
 //! What a reply cost: counts that may come in several events, later ones replacing earlier ones.
 
 use cepa_core::Usage;
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::wire::pick;
 
 /// The counts of a `usage` object; what is missing, null or no count is not known.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    #[serde(deserialize_with = "count")]
     input_tokens: Option<u64>,
-    #[serde(deserialize_with = "count")]
     output_tokens: Option<u64>,
-    #[serde(deserialize_with = "count")]
     cache_read_input_tokens: Option<u64>,
-    #[serde(deserialize_with = "count")]
     cache_creation_input_tokens: Option<u64>,
-    #[serde(deserialize_with = "thinking_tokens")]
-    output_tokens_details: Option<u64>,
+    thinking_tokens: Option<u64>,
 }
 
 impl Counts {
     /// The counts in a value of any shape: an odd `usage` must not cost the reply.
-    pub(super) fn of(value: Option<&Value>) -> Self {
-        value.and_then(|value| Self::deserialize(value).ok()).unwrap_or_default()
+    pub(super) fn of(usage: Option<&RawValue>) -> Self {
+        let names = [
+            "input_tokens",
+            "output_tokens",
+            "cache_read_input_tokens",
+            "cache_creation_input_tokens",
+            "output_tokens_details",
+        ];
+        let members = usage.and_then(|usage| pick::members(usage.get(), names)).unwrap_or_default();
+        let count = |raw: Option<&RawValue>| raw?.get().parse().ok();
+        let [input, output, cache_read, cache_creation, details] = members;
+        let [thinking] = details.and_then(|raw| pick::members(raw.get(), ["thinking_tokens"])).unwrap_or_default();
+        Self {
+            input_tokens: count(input),
+            output_tokens: count(output),
+            cache_read_input_tokens: count(cache_read),
+            cache_creation_input_tokens: count(cache_creation),
+            thinking_tokens: count(thinking),
+        }
     }
 
     /// Takes what a later event knows. The counts of Anthropic's events are cumulative.
@@ -32,7 +44,7 @@ impl Counts {
         self.output_tokens = later.output_tokens.or(self.output_tokens);
         self.cache_read_input_tokens = later.cache_read_input_tokens.or(self.cache_read_input_tokens);
         self.cache_creation_input_tokens = later.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
-        self.output_tokens_details = later.output_tokens_details.or(self.output_tokens_details);
+        self.thinking_tokens = later.thinking_tokens.or(self.thinking_tokens);
     }
 
     /// The neutral usage. Anthropic's `input_tokens` are those that no cache saw; ours are all.
@@ -46,15 +58,7 @@ impl Counts {
             output: self.output_tokens.unwrap_or_default(),
             cache_read,
             cache_write,
-            reasoning: self.output_tokens_details.unwrap_or_default(),
+            reasoning: self.thinking_tokens.unwrap_or_default(),
         })
     }
-}
-
-fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    Ok(Value::deserialize(deserializer)?.as_u64())
-}
-
-fn thinking_tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    Ok(Value::deserialize(deserializer)?.get("thinking_tokens").and_then(Value::as_u64))
 }

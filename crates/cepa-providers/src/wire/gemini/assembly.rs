@@ -5,14 +5,17 @@ use cepa_core::{
     Part, RawJson, ToolCall, Usage,
 };
 
+use serde_json::value::RawValue;
+
 use super::{
+    decode,
     finish::finish,
     layout::{self, Slot},
     media, names,
     shape::{Blob, Candidate, Chunk, Feedback, FunctionCall},
     usage,
 };
-use crate::wire::{cut, ids::ReplyIds};
+use crate::wire::{caps::check_items, cut, ids::ReplyIds, index::Index, pick};
 
 /// A reply larger than this is given up: no model writes as much, and memory is finite.
 const MAX_REPLY_BYTES: usize = 64 * 1024 * 1024;
@@ -31,7 +34,9 @@ pub(super) struct Assembly {
     blocked: Option<Feedback>,
     usage: Option<Usage>,
     /// The candidate that is followed: the first that was seen.
-    candidate: Option<u64>,
+    candidate: Option<Index>,
+    /// How many parts, and members beside them, are held.
+    held: usize,
     size: usize,
 }
 
@@ -49,6 +54,7 @@ impl Assembly {
             blocked: None,
             usage: None,
             candidate: None,
+            held: 0,
             size: 0,
         }
     }
@@ -67,23 +73,41 @@ impl Assembly {
         self.candidate.is_some() || self.is_whole()
     }
 
-    /// Takes a chunk of this size. The error says what is wrong with it.
-    pub(super) fn chunk(&mut self, chunk: Chunk, size: usize, sink: &EventSink) -> Result<(), Error> {
+    /// Counts so many bytes of a stream.
+    ///
+    /// # Errors
+    /// `decode` if that is more than a reply has.
+    pub(super) fn grows(&mut self, size: usize) -> Result<(), Error> {
         self.size = self.size.saturating_add(size);
         if self.size > MAX_REPLY_BYTES {
             let message = format!("the reply is larger than {MAX_REPLY_BYTES} bytes: it is given up");
             return Err(Error::new(ErrorKind::Decode, message));
         }
-        for candidate in chunk.candidates.into_iter().flatten() {
-            let index = candidate.index.unwrap_or_default();
-            if *self.candidate.get_or_insert(index) == index {
-                self.candidate(candidate, sink);
+        Ok(())
+    }
+
+    /// Takes a chunk.
+    ///
+    /// # Errors
+    /// `decode`: what is wrong with it.
+    pub(super) fn chunk(&mut self, chunk: &Chunk<'_>, sink: &EventSink) -> Result<(), Error> {
+        let candidates = chunk.candidates.map_or("[]", RawValue::get);
+        let is_list = pick::each(candidates, |raw| {
+            let candidate: Candidate<'_> = serde_json::from_str(raw.get())
+                .map_err(|error| decode::unreadable(&self.origin, format!("a candidate of it: {error}"), raw.get()))?;
+            let index = candidate.index.map_or(Index::Number(0), Index::of);
+            if *self.candidate.get_or_insert_with(|| index.clone()) == index {
+                self.candidate(candidate, sink)?;
             }
+            Ok(())
+        })?;
+        if !is_list {
+            return Err(decode::unreadable(&self.origin, "its candidates are no list", candidates));
         }
-        if let Some(feedback) = chunk.prompt_feedback.filter(|feedback| feedback.block_reason.is_some()) {
-            self.blocked = Some(feedback);
+        if let Some(feedback) = chunk.prompt_feedback.as_ref().filter(|feedback| feedback.block_reason.is_some()) {
+            self.blocked = Some(feedback.clone());
         }
-        if let Some(usage) = chunk.usage_metadata.as_ref().and_then(usage::read)
+        if let Some(usage) = chunk.usage_metadata.and_then(|raw| usage::read(raw.get()))
             && self.usage != Some(usage)
         {
             self.usage = Some(usage);
@@ -92,9 +116,10 @@ impl Assembly {
         Ok(())
     }
 
-    fn candidate(&mut self, candidate: Candidate, sink: &EventSink) {
-        for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
-            self.part(part, sink);
+    fn candidate(&mut self, candidate: Candidate<'_>, sink: &EventSink) -> Result<(), Error> {
+        let parts = candidate.content.and_then(|content| content.parts).map_or("[]", RawValue::get);
+        if !pick::each(parts, |part| self.part(part, sink))? {
+            return Err(decode::unreadable(&self.origin, "its parts are no list", parts));
         }
         // "Default value. This value is unused."
         let word = candidate.finish_reason.filter(|word| !["", "FINISH_REASON_UNSPECIFIED"].contains(&&**word));
@@ -103,34 +128,53 @@ impl Assembly {
             self.finish = word.or(self.finish.take());
         }
         self.finish_message = candidate.finish_message.or(self.finish_message.take());
+        Ok(())
     }
 
-    fn part(&mut self, raw: RawJson, sink: &EventSink) {
-        let Ok(mut members) = raw.read::<Extra>() else { return };
+    /// Counts what is held of the reply.
+    fn hold(&mut self, slot: Slot) -> Result<(), Error> {
+        let members = match &slot {
+            Slot::Text { extra, .. } | Slot::Media { extra } | Slot::Call { extra, .. } => extra.len(),
+            Slot::Opaque(_) => 0,
+        };
+        self.slots.push(slot);
+        self.held = self.held.saturating_add(members.max(1));
+        check_items(self.held, "parts")
+    }
+
+    fn part(&mut self, raw: &RawValue, sink: &EventSink) -> Result<(), Error> {
+        let Some(mut members) = pick::all(raw.get())? else { return Ok(()) };
         members.retain(|_, value| value.as_str() != "null");
         let is_thought = members.remove("thought").is_some_and(|value| value.as_str() == "true");
-        if let Some(call) = members.remove("functionCall").and_then(|call| call.read::<FunctionCall>().ok()) {
-            self.call(call, members, sink);
+        if let Some(call) = members.remove("functionCall") {
+            // Left out, it would be a reply that asks for nothing.
+            let read = || if call.is_object() { call.read::<FunctionCall>().ok() } else { None };
+            let call =
+                read().ok_or_else(|| decode::unreadable(&self.origin, "a functionCall is no call", call.as_str()))?;
+            self.call(call, members, sink)
         } else if is_thought {
-            self.thought(raw, &members, sink);
+            self.thought(raw, &members, sink)
         } else if let Some(text) = members.remove("text").and_then(|text| text.read::<String>().ok()) {
-            self.say(text, members, sink);
+            self.say(text, members, sink)
         } else if members.contains_key("inlineData") {
             let blob = members.remove("inlineData").and_then(|blob| blob.read::<Blob>().ok()).unwrap_or_default();
             let (kind, data) = (blob.mime_type.unwrap_or_default(), blob.data.unwrap_or_default());
             if let Some(part) = media::received(&kind, &data) {
                 self.parts.push(part);
-                self.slots.push(Slot::Media { extra: members });
+                self.hold(Slot::Media { extra: members })?;
             }
+            Ok(())
         } else if members.keys().eq(["thoughtSignature"]) {
             // "The signature may arrive in a part with an empty text"; here the text is left out.
-            self.slots.push(Slot::Text { length: 0, extra: members });
+            self.hold(Slot::Text { length: 0, extra: members })
         } else if !members.is_empty() {
-            self.slots.push(Slot::Opaque(raw));
+            pick::keep(raw).map_or(Ok(()), |raw| self.hold(Slot::Opaque(raw)))
+        } else {
+            Ok(())
         }
     }
 
-    fn call(&mut self, call: FunctionCall, extra: Extra, sink: &EventSink) {
+    fn call(&mut self, call: FunctionCall, extra: Extra, sink: &EventSink) -> Result<(), Error> {
         let id = self.ids.settle(call.id.as_deref());
         let made = call.id.as_deref() != Some(&*id);
         let name = call.name.unwrap_or_default();
@@ -145,23 +189,24 @@ impl Assembly {
         sink.emit(ChatEvent::CallArguments { index, delta: call.args.as_str().to_owned() });
         sink.emit(ChatEvent::CallReady { index, call: call.clone() });
         self.calls.push(call);
-        self.slots.push(Slot::Call { made, extra });
+        self.hold(Slot::Call { made, extra })
     }
 
     /// A summary of thoughts. Only with a signature is there something that the model wants back.
-    fn thought(&mut self, raw: RawJson, members: &Extra, sink: &EventSink) {
+    fn thought(&mut self, raw: &RawValue, members: &Extra, sink: &EventSink) -> Result<(), Error> {
         if members.contains_key("thoughtSignature") {
-            self.slots.push(Slot::Opaque(raw));
+            pick::keep(raw).map_or(Ok(()), |raw| self.hold(Slot::Opaque(raw)))?;
         }
         let text = members.get("text").and_then(|text| text.read::<String>().ok()).unwrap_or_default();
         if text.is_empty() {
-            return;
+            return Ok(());
         }
         sink.emit(ChatEvent::Reasoning(text.clone()));
         match self.parts.last_mut() {
             Some(Part::Reasoning(before)) => before.push_str(&text),
             _ => self.parts.push(Part::Reasoning(text)),
         }
+        check_items(self.parts.len(), "parts")
     }
 
     /// "Don't merge one part with a signature with another part without a signature."
@@ -169,18 +214,18 @@ impl Assembly {
     /// Texts follow on each other without anything between them, calls between them or not: parts are pieces of one text, as
     /// Google's own packages have it ("the concatenation of all text parts", `GenerateContentResponse.text`), and a gap of
     /// ours would not be what the model said. (Messages of Responses are texts of their own, so there a blank line is.)
-    fn say(&mut self, text: String, extra: Extra, sink: &EventSink) {
+    fn say(&mut self, text: String, extra: Extra, sink: &EventSink) -> Result<(), Error> {
         if text.is_empty() && extra.is_empty() {
-            return;
+            return Ok(());
         }
         match self.slots.last_mut() {
             Some(Slot::Text { length, extra: before }) if before.is_empty() && extra.is_empty() => {
                 *length += text.len()
             }
-            _ => self.slots.push(Slot::Text { length: text.len(), extra }),
+            _ => self.hold(Slot::Text { length: text.len(), extra })?,
         }
         if text.is_empty() {
-            return;
+            return Ok(());
         }
         self.text.push_str(&text);
         match self.parts.last_mut() {
@@ -188,6 +233,7 @@ impl Assembly {
             _ => self.parts.push(Part::Text(text.clone())),
         }
         sink.emit(ChatEvent::Text(text));
+        Ok(())
     }
 
     /// The response.

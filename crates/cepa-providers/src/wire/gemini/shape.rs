@@ -2,38 +2,46 @@
 
 use cepa_core::RawJson;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde_json::value::RawValue;
 
 /// A whole reply, or a chunk of a streamed one: both have the same form.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Chunk {
-    pub(super) candidates: Option<Vec<Candidate>>,
+pub(super) struct Chunk<'a> {
+    /// A list of candidates.
+    #[serde(borrow)]
+    pub(super) candidates: Option<&'a RawValue>,
     #[serde(deserialize_with = "lenient")]
     pub(super) prompt_feedback: Option<Feedback>,
-    pub(super) usage_metadata: Option<RawJson>,
-    pub(super) error: Option<RawJson>,
+    #[serde(borrow)]
+    pub(super) usage_metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Candidate {
-    pub(super) content: Option<Parts>,
+pub(super) struct Candidate<'a> {
+    #[serde(borrow)]
+    pub(super) content: Option<Parts<'a>>,
     #[serde(deserialize_with = "lenient")]
     pub(super) finish_reason: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) finish_message: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    pub(super) index: Option<u64>,
+    #[serde(borrow)]
+    pub(super) index: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Parts {
-    pub(super) parts: Option<Vec<RawJson>>,
+pub(super) struct Parts<'a> {
+    /// A list.
+    #[serde(borrow)]
+    pub(super) parts: Option<&'a RawValue>,
 }
 
 /// Why a prompt was not answered.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Feedback {
     #[serde(deserialize_with = "lenient")]
@@ -67,5 +75,6 @@ pub(super) struct Blob {
 }
 
 fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
-    Ok(RawJson::deserialize(deserializer)?.read().ok())
+    let raw: &RawValue = Deserialize::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).ok())
 }

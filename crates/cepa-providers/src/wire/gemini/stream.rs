@@ -41,11 +41,8 @@ impl Accumulator for Fold {
         if event.event.as_deref() == Some("error") {
             return Err(failed::reported(&self.origin, data));
         }
-        let chunk = decode::read(&self.origin, data)?;
-        if chunk.error.is_some() {
-            return Err(failed::reported(&self.origin, data));
-        }
-        self.assembly.chunk(chunk, data.len(), sink)
+        self.assembly.grows(data.len())?;
+        decode::take(&mut self.assembly, &self.origin, data, sink)
     }
 
     fn is_done(&self) -> bool {

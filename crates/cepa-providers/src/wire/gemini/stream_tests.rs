@@ -174,3 +174,30 @@ fn figures_may_follow_the_end() {
     ]);
     assert_eq!(read(&body, 8).1.unwrap().usage.unwrap().output, 1);
 }
+
+// W4: a list is taken as what it holds, in a stream too; what was said before stays with the error.
+#[test]
+fn an_error_in_a_list_is_told_as_what_it_is() {
+    let limit = r#"[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"slow down"}}]"#;
+    let said = r#"{"candidates":[{"content":{"parts":[{"text":"Half"}]}}]}"#;
+    for body in [stream(&[said, limit]), stream(&[&format!("[{said},{}", &limit[1..])])] {
+        let error = read(&body, 5).1.unwrap_err();
+        assert_eq!((error.kind(), error.partial_text()), (ErrorKind::RateLimit, Some("Half")), "{body}");
+    }
+    let error = dialect().decode(format!("[{said},{}", &limit[1..]).as_bytes()).unwrap_err();
+    assert_eq!((error.kind(), error.partial_text()), (ErrorKind::RateLimit, Some("Half")));
+    let list = stream(&[&format!("[{said}]"), r#"[{"candidates":[{"finishReason":"STOP"}]}]"#]);
+    assert_eq!(read(&list, 9).1.unwrap().message.content, Some(Content::Text("Half".into())));
+}
+
+#[test]
+fn a_call_that_is_none_is_an_error() {
+    for call in [r#""danger""#, "7", "[]", r#"["danger"]"#, "true"] {
+        let chunk = format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{{"text":"Half"}},{{"functionCall":{call}}}]}},"finishReason":"STOP"}}]}}"#
+        );
+        let error = read(&stream(&[&chunk]), 64).1.unwrap_err();
+        assert_eq!((error.kind(), error.partial_text()), (ErrorKind::Decode, Some("Half")), "{call}");
+        assert_eq!(dialect().decode(chunk.as_bytes()).unwrap_err().kind(), ErrorKind::Decode, "{call}");
+    }
+}

@@ -37,7 +37,7 @@ fn calls_are_asked_for_by_a_good_end_only() {
     ] {
         let whole = chunk(call.clone(), json!(word));
         assert_eq!(dialect().decode(whole.to_string().as_bytes()).unwrap().finish_reason, wanted, "{word}");
-        assert_eq!(streamed(&[whole.clone()]).finish_reason, wanted, "{word}");
+        assert_eq!(streamed(std::slice::from_ref(&whole)).finish_reason, wanted, "{word}");
         // A reply that was cut stays cut; one that was well may still be cut.
         assert_eq!(streamed(&[whole.clone(), chunk(json!([]), json!("STOP"))]).finish_reason, wanted, "{word}");
         assert_eq!(streamed(&[chunk(json!([]), json!("STOP")), whole]).finish_reason, wanted, "{word}");

@@ -4,19 +4,19 @@
 //! other, the later of them wins, and where it is missing, the one before it counts. What was heard and is not what was said in
 //! the end is void: the reply is told anew behind a [`ChatEvent::Reset`].
 
+mod telling;
+
 use std::collections::HashSet;
 
-use cepa_core::{ChatEvent, ChatResponse, Content, Error, ErrorKind, EventSink, Origin, RawJson, ToolCall};
+use cepa_core::{ChatEvent, ChatResponse, Content, Error, EventSink, Origin, RawJson};
+use serde_json::value::RawValue;
 
 use super::{
     item::{Call, Item, Kind, Said, Sort, Wanting, wanting},
     layout::TextKind,
     reply::{self, Ending, GAP, Received},
 };
-use crate::wire::{ids::ReplyIds, reply::tell_whole};
-
-/// More items than any reply has.
-const MAX_ITEMS: usize = 4096;
+use crate::wire::{caps::check_items, ids::ReplyIds, index::Index, pick, reply::tell_whole};
 
 /// The reply so far.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub(super) struct Assembly {
     origin: Origin,
     ids: ReplyIds,
     items: Vec<Growing>,
+    /// How many items, and parts of them, were taken.
+    taken: usize,
     calls: usize,
     /// What was told of the text.
     text: String,
@@ -36,27 +38,37 @@ pub(super) struct Assembly {
 struct Growing {
     id: Option<String>,
     /// The place that the provider gave it.
-    index: Option<u64>,
+    index: Option<Index>,
     item: Item,
+    /// The bytes of its text, if it is a message.
+    length: usize,
     is_done: bool,
     /// Where in the reply's calls it is, and its id, once somebody was told of it.
     told: Option<(usize, String)>,
     is_ready: bool,
     /// The parts of the reasoning so far, in their order.
-    sections: Vec<(&'static str, u64)>,
+    sections: Vec<(&'static str, Index)>,
 }
 
 /// Which item an event is about, and which part of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct About {
     pub(super) id: Option<String>,
-    pub(super) index: Option<u64>,
-    pub(super) part: Option<u64>,
+    pub(super) index: Option<Index>,
+    pub(super) part: Option<Index>,
 }
 
 impl Assembly {
     pub(super) fn new(origin: Origin) -> Self {
-        Self { origin, ids: ReplyIds::new(), items: Vec::new(), calls: 0, text: String::new(), is_call_void: false }
+        Self {
+            origin,
+            ids: ReplyIds::new(),
+            items: Vec::new(),
+            taken: 0,
+            calls: 0,
+            text: String::new(),
+            is_call_void: false,
+        }
     }
 
     pub(super) fn text(&self) -> &str {
@@ -65,14 +77,16 @@ impl Assembly {
 
     /// Takes the items of a whole reply. A list that holds items of a kind holds all of that kind, and each as it is: what
     /// was streamed is completed by it or left out.
-    pub(super) fn output(&mut self, items: Vec<RawJson>, sink: &EventSink) -> Result<(), Error> {
+    pub(super) fn output(&mut self, items: &str, sink: &EventSink) -> Result<(), Error> {
         let streamed = self.items.len();
         // Where in the list each item is.
         let mut listed: Vec<Option<usize>> = vec![None; streamed];
         let mut kinds = HashSet::new();
-        for (at, raw) in items.into_iter().enumerate() {
+        let mut places = 0..;
+        pick::each(items, |raw| {
+            let at = places.next().unwrap_or_default();
             // A message without its text did not come whole.
-            let Some((id, item)) = Item::read(raw).filter(|(_, item)| !item.is_silent()) else { continue };
+            let Some((id, item)) = Item::read(raw)?.filter(|(_, item)| !item.is_silent()) else { return Ok(()) };
             kinds.insert(item.sort());
             let place = match self.streamed_as(&listed, id.as_deref(), at, &item) {
                 Some(place) => place,
@@ -84,8 +98,8 @@ impl Assembly {
             if let Some(place) = listed.get_mut(place) {
                 *place = Some(at);
             }
-            self.complete(place, item, sink);
-        }
+            self.complete(place, item, sink)
+        })?;
         if streamed > 0 {
             self.arrange(&listed, &kinds);
         }
@@ -94,15 +108,14 @@ impl Assembly {
 
     /// Which of the items that were streamed, and are in the list nowhere yet, is this one of the list.
     fn streamed_as(&self, listed: &[Option<usize>], id: Option<&str>, at: usize, item: &Item) -> Option<usize> {
-        let sort = item.sort();
         let left = || {
             let left = self.items.iter().zip(listed).enumerate().filter(|(_, (_, listed))| listed.is_none());
             left.map(|(place, (known, _))| (place, known)).filter(|(_, known)| known.item.may_be(item))
         };
         let of_id = || left().find(|(_, known)| id.is_some() && known.id.as_deref() == id);
         let of_call = || left().find(|(_, known)| item.call_id().is_some() && known.item.call_id() == item.call_id());
-        let at_place = || left().find(|(place, known)| *place == at && known.item.sort() == sort);
-        let of_sort = || left().find(|(_, known)| known.item.sort() == sort);
+        let at_place = || left().find(|(place, known)| *place == at && known.item.is_of_sort(item));
+        let of_sort = || left().find(|(_, known)| known.item.is_of_sort(item));
         of_call().or_else(of_id).or_else(at_place).or_else(of_sort).map(|(place, _)| place)
     }
 
@@ -123,15 +136,15 @@ impl Assembly {
     }
 
     /// An item begins.
-    pub(super) fn added(&mut self, about: About, raw: RawJson, sink: &EventSink) -> Result<(), Error> {
-        if let Some((id, item)) = Item::read(raw) {
+    pub(super) fn added(&mut self, about: About, raw: &RawValue, sink: &EventSink) -> Result<(), Error> {
+        if let Some((id, item)) = Item::read(raw)? {
             let about = About { id: about.id.or(id), ..about };
             // Its text comes in events of its own.
             let item = match item {
                 Item::Message { extra, .. } => Item::Message { parts: Vec::new(), extra },
                 Item::Reasoning { .. } => empty(Kind::Reasoning),
                 Item::Call(call) => Item::Call(Call { args: String::new(), is_complete: false, ..call }),
-                Item::Opaque(raw) => Item::Opaque(raw),
+                Item::Opaque(raw, kind) => Item::Opaque(raw, kind),
             };
             self.begin(&about, item, sink)?;
         }
@@ -139,8 +152,8 @@ impl Assembly {
     }
 
     /// An item is complete.
-    pub(super) fn done(&mut self, about: About, raw: RawJson, sink: &EventSink) -> Result<(), Error> {
-        let Some((id, item)) = Item::read(raw) else { return Ok(()) };
+    pub(super) fn done(&mut self, about: About, raw: &RawValue, sink: &EventSink) -> Result<(), Error> {
+        let Some((id, item)) = Item::read(raw)? else { return Ok(()) };
         let about = About { id: about.id.or(id), ..about };
         let may_be = |place: &usize| self.items.get(*place).is_some_and(|known| known.item.may_be(&item));
         let place = match self.find(&about, item.kind()).filter(may_be) {
@@ -148,8 +161,7 @@ impl Assembly {
             None if self.is_over(&about, item.kind()) || self.is_repeated(&about, &item) => return Ok(()),
             None => self.begin(&about, empty(item.kind()), sink)?,
         };
-        self.complete(place, item, sink);
-        Ok(())
+        self.complete(place, item, sink)
     }
 
     /// A part of a message begins.
@@ -159,7 +171,8 @@ impl Assembly {
             place.and_then(|place| self.items.get_mut(place))
             && (about.part.is_none() || !parts.iter().any(|part| part.index == about.part))
         {
-            parts.push(Said { index: about.part, kind, ..Said::default() });
+            parts.push(Said { index: about.part.clone(), kind, ..Said::default() });
+            return self.take(1);
         }
         Ok(())
     }
@@ -167,7 +180,7 @@ impl Assembly {
     /// Some text of a message.
     pub(super) fn say(&mut self, about: &About, kind: TextKind, delta: &str, sink: &EventSink) -> Result<(), Error> {
         if let Some(place) = self.find_or_begin(about, Kind::Message, sink)? {
-            self.grow(place, about.part, kind, sink, |part| if part.is_whole { "" } else { delta });
+            self.grow(place, about.part.as_ref(), kind, sink, |part| if part.is_whole { "" } else { delta })?;
         }
         Ok(())
     }
@@ -178,7 +191,7 @@ impl Assembly {
             return Ok(());
         }
         if let Some(place) = self.find_or_begin(about, Kind::Message, sink)? {
-            self.grow(place, about.part, kind, sink, |part| {
+            self.grow(place, about.part.as_ref(), kind, sink, |part| {
                 if std::mem::replace(&mut part.is_whole, true) {
                     return "";
                 }
@@ -190,7 +203,7 @@ impl Assembly {
                         ""
                     }
                 }
-            });
+            })?;
         }
         Ok(())
     }
@@ -209,14 +222,17 @@ impl Assembly {
         else {
             return Ok(());
         };
-        let last = sections.last().copied();
-        let section = (section, about.part.or(last.map(|(_, number)| number)).unwrap_or_default());
-        let delta = if last.is_some_and(|last| last != section) { format!("{GAP}{delta}") } else { delta.to_owned() };
-        if last != Some(section) {
-            sections.push(section);
-        }
+        let last = sections.last();
+        let number = about.part.as_ref().or(last.map(|(_, number)| number)).cloned().unwrap_or(Index::Number(0));
+        let section = (section, number);
+        let is_new = last != Some(&section);
+        let delta = if is_new && last.is_some() { format!("{GAP}{delta}") } else { delta.to_owned() };
         text.push_str(&delta);
         sink.emit(ChatEvent::Reasoning(delta));
+        if is_new {
+            sections.push(section);
+            return self.take(1);
+        }
         Ok(())
     }
 
@@ -233,7 +249,7 @@ impl Assembly {
             known
                 .sections
                 .iter()
-                .any(|(kind, number)| *kind == section && about.part.is_none_or(|part| part == *number))
+                .any(|(kind, number)| *kind == section && about.part.as_ref().is_none_or(|part| part == number))
         });
         if is_streamed { Ok(()) } else { self.think(about, section, text, sink) }
     }
@@ -324,15 +340,14 @@ impl Assembly {
     }
 
     fn begin(&mut self, about: &About, item: Item, sink: &EventSink) -> Result<usize, Error> {
-        if self.items.len() >= MAX_ITEMS {
-            return Err(Error::new(ErrorKind::Decode, format!("the reply holds more than {MAX_ITEMS} items")));
-        }
+        self.take(1)?;
         let place = self.items.len();
         let is_named = matches!(&item, Item::Call(call) if !call.name.is_empty());
         self.items.push(Growing {
             id: about.id.clone(),
-            index: about.index,
+            index: about.index.clone(),
             item,
+            length: 0,
             is_done: false,
             told: None,
             is_ready: false,
@@ -344,16 +359,30 @@ impl Assembly {
         Ok(place)
     }
 
+    /// Counts what is held of the reply.
+    ///
+    /// # Errors
+    /// `decode` if that is more than any reply has.
+    fn take(&mut self, more: usize) -> Result<(), Error> {
+        self.taken = self.taken.saturating_add(more);
+        check_items(self.taken, "items and parts of items")
+    }
+
     /// Takes the whole of an item in place of what was streamed of it, and tells what was not.
-    fn complete(&mut self, place: usize, whole: Item, sink: &EventSink) {
-        let Some(known) = self.items.get_mut(place) else { return };
+    fn complete(&mut self, place: usize, whole: Item, sink: &EventSink) -> Result<(), Error> {
+        self.take(whole.size())?;
+        let Some(known) = self.items.get_mut(place) else { return Ok(()) };
         known.is_done = true;
         match (&mut known.item, whole) {
             (Item::Message { parts, extra }, Item::Message { parts: whole, extra: newer }) => {
                 *extra = newer;
                 let text = |parts: &[Said]| parts.iter().map(|part| part.text.as_str()).collect::<String>();
                 let all = text(&whole);
-                match wanting(&all, &text(parts)) {
+                let before = text(parts);
+                if !matches!(wanting(&all, &before), Wanting::Nothing) {
+                    known.length = all.len();
+                }
+                match wanting(&all, &before) {
                     Wanting::Rest(rest) => {
                         *parts = whole;
                         self.tell_text(place, rest, sink);
@@ -394,96 +423,7 @@ impl Assembly {
             }
             (item, whole) => *item = whole,
         }
-    }
-
-    /// Lets a part of a message grow by what is chosen for it.
-    fn grow<'a>(
-        &mut self,
-        place: usize,
-        part: Option<u64>,
-        kind: TextKind,
-        sink: &EventSink,
-        choose: impl FnOnce(&mut Said) -> &'a str,
-    ) {
-        let Some(Growing { item: Item::Message { parts, .. }, .. }) = self.items.get_mut(place) else { return };
-        let at = said_in(parts, part, kind).unwrap_or_else(|| {
-            parts.push(Said { index: part, kind, ..Said::default() });
-            parts.len() - 1
-        });
-        let Some(part) = parts.get_mut(at) else { return };
-        let delta = choose(part);
-        part.text.push_str(delta);
-        self.tell_text(place, delta, sink);
-    }
-
-    /// Tells new text of an item.
-    fn tell_text(&mut self, place: usize, delta: &str, sink: &EventSink) {
-        if delta.is_empty() {
-            return;
-        }
-        let is_first = self.items.get(place).is_some_and(|known| match &known.item {
-            Item::Message { parts, .. } => parts.iter().map(|part| part.text.len()).sum::<usize>() == delta.len(),
-            Item::Call(_) | Item::Reasoning { .. } | Item::Opaque(_) => false,
-        });
-        let gap = if is_first && !self.text.is_empty() { GAP } else { "" };
-        let told = format!("{gap}{delta}");
-        self.text.push_str(&told);
-        sink.emit(ChatEvent::Text(told));
-    }
-
-    fn add_arguments(&mut self, place: usize, delta: &str, sink: &EventSink) {
-        if delta.is_empty() {
-            return;
-        }
-        self.tell(place, sink);
-        if let Some(Growing { item: Item::Call(call), told: Some((index, _)), .. }) = self.items.get_mut(place) {
-            call.args.push_str(delta);
-            sink.emit(ChatEvent::CallArguments { index: *index, delta: delta.to_owned() });
-        }
-    }
-
-    /// Takes the whole arguments; those that were streamed are their beginning, or count no more.
-    fn settle_arguments(&mut self, place: usize, whole: &str, sink: &EventSink) {
-        let Some(Growing { item: Item::Call(call), is_ready, .. }) = self.items.get_mut(place) else { return };
-        match wanting(whole, &call.args) {
-            Wanting::Rest("") | Wanting::Nothing => {}
-            Wanting::Rest(_) | Wanting::All if *is_ready => {
-                self.is_call_void = true;
-                whole.clone_into(&mut call.args);
-            }
-            Wanting::Rest(rest) => self.add_arguments(place, rest, sink),
-            // What is told when the call is ready counts.
-            Wanting::All => whole.clone_into(&mut call.args),
-        }
-    }
-
-    /// Tells that a call began, once.
-    fn tell(&mut self, place: usize, sink: &EventSink) {
-        if let Some(Growing { item: Item::Call(call), told: told @ None, .. }) = self.items.get_mut(place) {
-            let (index, id) = (self.calls, self.ids.settle(call.call_id.as_deref()));
-            self.calls += 1;
-            sink.emit(ChatEvent::CallBegun { index, id: id.clone(), name: call.name.clone() });
-            *told = Some((index, id));
-        }
-    }
-
-    /// Tells that a call is complete, once.
-    fn ready(&mut self, place: usize, sink: &EventSink) {
-        if let Some(Growing { item: Item::Call(call), told: Some((index, id)), is_ready: is_ready @ false, .. }) =
-            self.items.get_mut(place)
-        {
-            *is_ready = true;
-            let call = ToolCall::new(id.clone(), call.name.clone(), call.decoded());
-            sink.emit(ChatEvent::CallReady { index: *index, call });
-        }
-    }
-}
-
-/// The part of a message that text belongs to.
-fn said_in(parts: &[Said], index: Option<u64>, kind: TextKind) -> Option<usize> {
-    match index {
-        Some(_) => parts.iter().rposition(|part| part.index == index && part.kind == kind),
-        None => parts.iter().rposition(|part| part.kind == kind),
+        Ok(())
     }
 }
 
@@ -492,6 +432,6 @@ fn empty(kind: Kind) -> Item {
         Kind::Message => Item::Message { parts: Vec::new(), extra: cepa_core::Extra::new() },
         Kind::Call => Item::Call(Call::default()),
         Kind::Reasoning => Item::Reasoning { raw: None, text: String::new() },
-        Kind::Opaque => Item::Opaque(RawJson::empty_object()),
+        Kind::Opaque => Item::Opaque(RawJson::empty_object(), String::new()),
     }
 }

@@ -2,11 +2,11 @@
 
 use std::fmt::Display;
 
-use cepa_core::{ChatResponse, Error, EventSink, Extra, Origin, RawJson};
-use serde_json::Value;
+use cepa_core::{ChatResponse, Error, EventSink, Origin};
+use serde_json::value::RawValue;
 
 use super::{assembly::Assembly, reply::Ending, usage};
-use crate::wire::{failed, surrogates};
+use crate::wire::{failed, pick, surrogates};
 
 /// The response in a body.
 ///
@@ -15,50 +15,49 @@ use crate::wire::{failed, surrogates};
 pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error> {
     let text = String::from_utf8_lossy(body);
     let text = surrogates::whole(text.trim_start_matches('\u{feff}').trim());
-    let raw = RawJson::parse(&text).map_err(|error| unreadable(origin, &error, &text).with_source(error))?;
-    let whole = Whole::read(&raw).ok_or_else(|| unreadable(origin, "it is no object", &text))?;
+    serde_json::from_str::<&RawValue>(&text).map_err(|error| unreadable(origin, &error, &text).with_source(error))?;
+    let whole = Whole::read(&text).ok_or_else(|| unreadable(origin, "it is no object", &text))?;
     let sink = EventSink::none();
     let mut assembly = Assembly::new(origin.clone());
-    match (whole.failure(origin), whole.output) {
-        (Some(failure), _) => return Err(failure),
-        (None, Some(output)) => assembly.output(output, &sink)?,
-        (None, None) => return Err(unreadable(origin, "it holds no output", &text)),
-    }
+    let output = whole.output.map(|output| assembly.output(output.get(), &sink));
     let partial = assembly.text().to_owned();
-    assembly
-        .finish(whole.ending, &sink)
-        .map_err(|error| if partial.is_empty() { error } else { error.with_partial_text(partial) })
+    let finish = || match (whole.failure(origin), output) {
+        // What was said before it failed stays.
+        (Some(failure), _) => Err(failure),
+        (None, Some(taken)) => taken.and_then(|()| assembly.finish(whole.ending, &sink)),
+        (None, None) => Err(unreadable(origin, "it holds no output", &text)),
+    };
+    finish().map_err(|error| if partial.is_empty() { error } else { error.with_partial_text(partial) })
 }
 
 /// The members of a response that mean something; all may be missing.
-pub(super) struct Whole {
-    pub(super) output: Option<Vec<RawJson>>,
+pub(super) struct Whole<'a> {
+    /// A list.
+    pub(super) output: Option<&'a RawValue>,
     pub(super) ending: Ending,
-    error: Option<RawJson>,
+    error: Option<&'a RawValue>,
 }
 
-impl Whole {
+impl<'a> Whole<'a> {
     /// A response; `None` if it is no object.
-    pub(super) fn read(raw: &RawJson) -> Option<Self> {
-        let members: Extra = raw.read().ok()?;
-        let given = |name: &str| members.get(name).filter(|value| value.as_str() != "null");
-        let word = |name: &str| given(name)?.read::<String>().ok();
-        let details = given("incomplete_details").and_then(|raw| raw.read::<Value>().ok());
+    pub(super) fn read(json: &'a str) -> Option<Self> {
+        let [output, status, details, usage, error] =
+            pick::members(json, ["output", "status", "incomplete_details", "usage", "error"])?;
+        let [reason] = details.and_then(|raw| pick::members(raw.get(), ["reason"])).unwrap_or_default();
         Some(Self {
-            output: given("output").and_then(|raw| raw.read().ok()),
+            output: output.filter(|raw| raw.get().starts_with('[')),
             ending: Ending {
-                status: word("status"),
-                reason: details.and_then(|details| Some(details.get("reason")?.as_str()?.to_owned())),
-                usage: given("usage").and_then(usage::read),
+                status: status.and_then(pick::text),
+                reason: reason.and_then(pick::text),
+                usage: usage.and_then(|raw| usage::read(raw.get())),
             },
-            error: given("error").cloned(),
+            error,
         })
     }
 
     /// The error that it reports.
     pub(super) fn failure(&self, origin: &Origin) -> Option<Error> {
-        let error = self.error.as_ref()?;
-        Some(failed::reported(origin, &format!(r#"{{"error":{error}}}"#)))
+        Some(failed::reported(origin, &format!(r#"{{"error":{}}}"#, self.error?)))
     }
 }
 

@@ -152,3 +152,18 @@ fn failures_have_their_kind() {
     partly["status"] = json!("cancelled");
     assert_eq!(read(&partly).unwrap_err().partial_text(), Some("Half"));
 }
+
+// W4: what was said before a reply failed stays with the error.
+#[test]
+fn a_failed_response_keeps_its_text() {
+    let mut body = of(json!([message("Half")]));
+    body["status"] = json!("failed");
+    for (error, kind) in [
+        (json!({"code": "rate_limit_exceeded", "message": "m"}), ErrorKind::RateLimit),
+        (json!(null), ErrorKind::Server),
+    ] {
+        body["error"] = error;
+        let error = read(&body).unwrap_err();
+        assert_eq!((error.kind(), error.partial_text()), (kind, Some("Half")));
+    }
+}

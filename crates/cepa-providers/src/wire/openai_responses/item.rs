@@ -1,10 +1,10 @@
 //! An output item as it is received: whole, or growing.
 
-use cepa_core::{Args, Extra, RawJson};
-use serde_json::Value;
+use cepa_core::{Args, Error, Extra, RawJson};
+use serde_json::value::RawValue;
 
-use super::layout::TextKind;
-use crate::wire::cut;
+use super::{layout::TextKind, reply::GAP};
+use crate::wire::{caps::check_items, cut, index::Index, pick};
 
 /// One item of a reply.
 #[derive(Debug)]
@@ -20,15 +20,15 @@ pub(super) enum Item {
     Call(Call),
     /// What the model thought, as far as it tells.
     Reasoning { raw: Option<RawJson>, text: String },
-    /// Any other item: kept, not understood.
-    Opaque(RawJson),
+    /// Any other item, and its type: kept, not understood.
+    Opaque(RawJson, String),
 }
 
 /// A part of what the model says.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     /// The place that the provider gave it.
-    pub(super) index: Option<u64>,
+    pub(super) index: Option<Index>,
     pub(super) kind: TextKind,
     pub(super) text: String,
     pub(super) annotations: Option<RawJson>,
@@ -75,23 +75,31 @@ impl Item {
             Self::Message { .. } => Kind::Message,
             Self::Call(_) => Kind::Call,
             Self::Reasoning { .. } => Kind::Reasoning,
-            Self::Opaque(_) => Kind::Opaque,
+            Self::Opaque(..) => Kind::Opaque,
         }
     }
 
     pub(super) fn sort(&self) -> Sort {
         let kind = match self {
-            Self::Opaque(raw) => raw.read::<Extra>().ok().and_then(|mut members| word(members.remove("type"))),
+            Self::Opaque(_, kind) => Some(kind.clone()),
             Self::Message { .. } | Self::Call(_) | Self::Reasoning { .. } => None,
         };
         Sort(self.kind(), kind)
+    }
+
+    /// Whether both are of one [`sort`](Self::sort).
+    pub(super) fn is_of_sort(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Opaque(_, one), Self::Opaque(_, other)) => one == other,
+            _ => self.kind() == other.kind(),
+        }
     }
 
     /// The id of the call that it is.
     pub(super) fn call_id(&self) -> Option<&str> {
         match self {
             Self::Call(call) => call.call_id.as_deref(),
-            Self::Message { .. } | Self::Reasoning { .. } | Self::Opaque(_) => None,
+            Self::Message { .. } | Self::Reasoning { .. } | Self::Opaque(..) => None,
         }
     }
 
@@ -115,63 +123,94 @@ impl Item {
             // The same function may be called twice with the same.
             (Self::Call(_), Self::Call(_)) => self.call_id().is_some() && self.call_id() == other.call_id(),
             (Self::Reasoning { text, .. }, Self::Reasoning { text: other, .. }) => text == other,
-            (Self::Opaque(raw), Self::Opaque(other)) => raw == other,
+            (Self::Opaque(raw, _), Self::Opaque(other, _)) => raw == other,
             _ => false,
         }
     }
 
-    /// An item and its id; `None` for what is no item.
-    pub(super) fn read(raw: RawJson) -> Option<(Option<String>, Self)> {
-        let mut members: Extra = raw.read().ok()?;
-        let kind = word(members.remove("type"));
-        let id = word(members.remove("id"));
-        let item = match kind.as_deref() {
-            Some("message") => Self::message(&mut members),
-            Some("function_call") => {
-                let call_id = word(members.remove("call_id"));
-                let name = word(members.remove("name")).unwrap_or_default();
-                let args = members.remove("arguments").map(|raw| arguments(&raw)).unwrap_or_default();
-                // Not every server writes a status; a word that is not known is none that says it is complete.
-                let status = members.remove("status").filter(|status| status.as_str() != "null");
-                let is_complete = status.is_none_or(|status| word(Some(status)).as_deref() == Some("completed"));
-                members.retain(|_, value| value.as_str() != "null");
-                Self::Call(Call { call_id, name, args, is_whole: false, is_complete, extra: members })
-            }
-            Some("reasoning") => Self::Reasoning { text: thoughts(&members), raw: Some(raw) },
-            Some(_) => Self::Opaque(raw),
-            // Servers that leave the type out send messages only.
-            None if members.contains_key("role") => Self::message(&mut members),
-            None => return None,
-        };
-        Some((id, item))
+    /// How much of what a reply may hold it takes.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Message { parts, .. } => parts.len(),
+            Self::Call(call) => call.extra.len(),
+            Self::Reasoning { .. } | Self::Opaque(..) => 0,
+        }
     }
 
-    fn message(members: &mut Extra) -> Self {
-        let content = members.remove("content").and_then(|raw| raw.read::<Value>().ok());
-        let parts = match content {
-            Some(Value::String(text)) => vec![Said { text, ..Said::default() }],
-            Some(Value::Array(parts)) => {
-                parts.iter().enumerate().filter_map(|(place, part)| Said::read(part, place as u64)).collect()
-            }
-            _ => Vec::new(),
+    /// An item and its id; `None` for what is no item.
+    ///
+    /// # Errors
+    /// `decode` if it holds more than a reply does.
+    pub(super) fn read(raw: &RawValue) -> Result<Option<(Option<String>, Self)>, Error> {
+        let Some([kind, id, role]) = pick::members(raw.get(), ["type", "id", "role"]) else { return Ok(None) };
+        let item = match word(kind) {
+            Some(kind) if kind == "message" => Self::message(raw.get())?,
+            Some(kind) if kind == "function_call" => Self::Call(Call::read(raw.get())?),
+            Some(kind) if kind == "reasoning" => Self::Reasoning { text: thoughts(raw.get())?, raw: pick::keep(raw) },
+            Some(kind) => match pick::keep(raw) {
+                Some(raw) => Self::Opaque(raw, kind),
+                None => return Ok(None),
+            },
+            // Servers that leave the type out send messages only.
+            None if role.is_some() => Self::message(raw.get())?,
+            None => return Ok(None),
         };
+        Ok(Some((word(id), item)))
+    }
+
+    fn message(json: &str) -> Result<Self, Error> {
+        let [content, status, phase] = pick::members(json, ["content", "status", "phase"]).unwrap_or_default();
+        let mut parts = Vec::new();
+        match content {
+            Some(content) if content.get().starts_with('"') => {
+                parts.extend(pick::text(content).map(|text| Said { text, ..Said::default() }));
+            }
+            Some(content) => {
+                let mut place = 0;
+                pick::each(content.get(), |part| {
+                    parts.extend(Said::read(part, place));
+                    place += 1;
+                    check_items(parts.len(), "parts")
+                })?;
+            }
+            None => {}
+        }
         // Whatever else there may be is not known to be taken back.
-        members.retain(|name, value| ["status", "phase"].contains(&&**name) && value.as_str().starts_with('"'));
-        Self::Message { parts, extra: std::mem::take(members) }
+        let kept = [("status", status), ("phase", phase)].into_iter();
+        let kept = kept.filter_map(|(name, raw)| Some((name.to_owned(), pick::keep(raw?)?)));
+        Ok(Self::Message { parts, extra: kept.filter(|(_, value)| value.as_str().starts_with('"')).collect() })
+    }
+}
+
+impl Call {
+    fn read(json: &str) -> Result<Self, Error> {
+        let mut members = pick::all(json)?.unwrap_or_default();
+        members.retain(|_, value| value.as_str() != "null");
+        members.remove("type");
+        members.remove("id");
+        let mut text =
+            |name: &str| members.remove(name).and_then(|raw| raw.read::<String>().ok()).filter(|text| !text.is_empty());
+        let (call_id, name) = (text("call_id"), text("name").unwrap_or_default());
+        let args = members.remove("arguments").map(|raw| arguments(raw.as_str())).unwrap_or_default();
+        // Not every server writes a status; a word that is not known is none that says it is complete.
+        let is_complete = members.remove("status").is_none_or(|status| status.as_str() == "\"completed\"");
+        Ok(Self { call_id, name, args, is_whole: false, is_complete, extra: members })
     }
 }
 
 impl Said {
     /// A part of content; `None` for one that holds no words.
-    pub(super) fn read(part: &Value, place: u64) -> Option<Self> {
-        let text = |name: &str| part.get(name).and_then(Value::as_str).map(str::to_owned);
-        let (kind, text) = match part.get("type").and_then(Value::as_str) {
-            Some("refusal") => (TextKind::Refusal, text("refusal")?),
-            _ => (TextKind::OutputText, text("text")?),
+    fn read(part: &RawValue, place: u64) -> Option<Self> {
+        let [kind, text, refusal, annotations] = pick::members(part.get(), ["type", "text", "refusal", "annotations"])?;
+        let (kind, text) = match word(kind).as_deref() {
+            Some("refusal") => (TextKind::Refusal, refusal),
+            _ => (TextKind::OutputText, text),
         };
-        let annotations = part.get("annotations").filter(|all| all.as_array().is_some_and(|all| !all.is_empty()));
-        let annotations = annotations.and_then(|all| RawJson::of(all).ok());
-        Some(Self { index: Some(place), kind, text, annotations, is_whole: true })
+        let is_some =
+            |raw: &&RawValue| raw.get().strip_prefix('[').is_some_and(|inside| !inside.trim_start().starts_with(']'));
+        let annotations = annotations.filter(is_some).and_then(pick::keep);
+        let (index, text) = (Some(Index::Number(place)), pick::text(text?)?);
+        Some(Self { index, kind, text, annotations, is_whole: true })
     }
 }
 
@@ -194,26 +233,31 @@ pub(super) fn wanting<'a>(whole: &'a str, streamed: &str) -> Wanting<'a> {
 }
 
 /// The text of arguments; servers that write an object instead mean it.
-pub(super) fn arguments(raw: &RawJson) -> String {
-    match raw.as_str() {
+pub(super) fn arguments(json: &str) -> String {
+    match json {
         "null" => String::new(),
-        text if text.starts_with('"') => raw.read().unwrap_or_default(),
+        text if text.starts_with('"') => serde_json::from_str(text).unwrap_or_default(),
         json => json.to_owned(),
     }
 }
 
 /// The summary, and the reasoning itself where an open model tells it.
-fn thoughts(members: &Extra) -> String {
-    let mut texts = Vec::new();
-    for name in ["summary", "content"] {
-        let parts: Vec<Value> = members.get(name).and_then(|raw| raw.read().ok()).unwrap_or_default();
-        let parts = parts.iter().filter_map(|part| part.get("text").or(Some(part))?.as_str());
-        texts.extend(parts.filter(|text| !text.is_empty()).map(str::to_owned));
+fn thoughts(json: &str) -> Result<String, Error> {
+    let mut thoughts = String::new();
+    for list in pick::members(json, ["summary", "content"]).unwrap_or_default().into_iter().flatten() {
+        pick::each(list.get(), |part| {
+            let text = pick::members(part.get(), ["text"]).map_or(Some(part), |[text]| text);
+            if let Some(text) = word(text) {
+                let gap = if thoughts.is_empty() { "" } else { GAP };
+                thoughts.extend([gap, &text]);
+            }
+            Ok(())
+        })?;
     }
-    texts.join("\n\n")
+    Ok(thoughts)
 }
 
 /// A text that is not empty; `null`, `""` and anything that is no text count as left out.
-fn word(raw: Option<RawJson>) -> Option<String> {
-    raw?.read::<String>().ok().filter(|text| !text.is_empty())
+fn word(raw: Option<&RawValue>) -> Option<String> {
+    raw.and_then(pick::text).filter(|text| !text.is_empty())
 }

@@ -67,7 +67,7 @@ pub(super) fn response(items: Vec<Received>, ending: Ending, origin: &Origin) ->
                     parts.push(Part::Reasoning(text));
                 }
             }
-            Item::Opaque(raw) => slots.extend(Opaque::new(raw).map(Slot::Opaque)),
+            Item::Opaque(raw, _) => slots.extend(Opaque::new(raw).map(Slot::Opaque)),
         }
     }
     message.content = content(parts);

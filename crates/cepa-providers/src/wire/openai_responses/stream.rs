@@ -4,9 +4,9 @@
 //! may be missing, `done` events too; events that are not known are passed over. `response.completed` and its kin are the
 //! end.
 
-use cepa_core::{ChatEvent, ChatResponse, Error, ErrorKind, EventSink, Origin, RawJson};
+use cepa_core::{ChatEvent, ChatResponse, Error, ErrorKind, EventSink, Origin};
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use super::{
     assembly::{About, Assembly},
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     sse::SseEvent,
-    wire::{Accumulator, failed, surrogates},
+    wire::{Accumulator, failed, index::Index, pick, surrogates},
 };
 
 /// A reply larger than this is given up: no model writes as much, and memory is finite.
@@ -71,8 +71,8 @@ impl Event<'_> {
     fn about(&self, part: Option<&RawValue>) -> About {
         About {
             id: self.item_id.and_then(parse::<String>).filter(|id| !id.is_empty()),
-            index: self.output_index.and_then(parse),
-            part: part.and_then(parse),
+            index: self.output_index.map(Index::of),
+            part: part.map(Index::of),
         }
     }
 }
@@ -90,7 +90,7 @@ impl Fold {
         let assembly = &mut self.assembly;
         match kind {
             "response.output_item.added" | "response.output_item.done" => {
-                let Some(item) = event.item.and_then(raw) else { return Ok(()) };
+                let Some(item) = event.item else { return Ok(()) };
                 match kind {
                     "response.output_item.added" => assembly.added(content, item, sink),
                     _ => assembly.done(content, item, sink),
@@ -112,12 +112,12 @@ impl Fold {
             "response.reasoning_text.delta" => assembly.think(&content, "content", &delta(), sink),
             "response.reasoning_text.done" => assembly.thought(&content, "content", &text(), sink),
             "response.function_call_arguments.delta" => {
-                let delta = event.delta.and_then(raw).map(|raw| item::arguments(&raw)).unwrap_or_default();
+                let delta = event.delta.map(|raw| item::arguments(raw.get())).unwrap_or_default();
                 assembly.arguments(&content, &delta, sink);
                 Ok(())
             }
             "response.function_call_arguments.done" => {
-                let args = event.arguments.and_then(raw).map(|raw| item::arguments(&raw)).unwrap_or_default();
+                let args = event.arguments.map(|raw| item::arguments(raw.get())).unwrap_or_default();
                 assembly.arguments_done(&content, event.name.and_then(parse), &args, sink);
                 Ok(())
             }
@@ -130,12 +130,14 @@ impl Fold {
 
     fn completed(&mut self, kind: &str, event: &Event<'_>, sink: &EventSink) -> Result<(), Error> {
         let mut ending = Ending::default();
-        if let Some(whole) = event.response.and_then(raw).and_then(|raw| Whole::read(&raw)) {
-            if let Some(failure) = whole.failure(&self.origin) {
+        if let Some(whole) = event.response.and_then(|raw| Whole::read(raw.get())) {
+            if let Some(failure) = self.failure(&whole) {
                 return Err(failure);
             }
             // Some servers leave the list empty, as everything was told before.
-            self.assembly.output(whole.output.unwrap_or_default(), sink)?;
+            if let Some(output) = whole.output {
+                self.assembly.output(output.get(), sink)?;
+            }
             ending = whole.ending;
         }
         if kind == "response.incomplete" {
@@ -148,9 +150,21 @@ impl Fold {
         Ok(())
     }
 
-    fn failed(&self, kind: &str, event: &Event<'_>) -> Error {
-        let whole = event.response.and_then(raw).and_then(|raw| Whole::read(&raw));
-        whole.and_then(|whole| whole.failure(&self.origin)).unwrap_or_else(|| {
+    /// The error that the whole of a response reports. What it holds of the reply stays with the error, without being told: a
+    /// request of which nothing was heard may be sent again.
+    fn failure(&mut self, whole: &Whole<'_>) -> Option<Error> {
+        let failure = whole.failure(&self.origin)?;
+        if let Some(output) = whole.output
+            && let Err(error) = self.assembly.output(output.get(), &EventSink::none())
+        {
+            tracing::debug!(%error, "what a failed response holds is left out");
+        }
+        Some(failure)
+    }
+
+    fn failed(&mut self, kind: &str, event: &Event<'_>) -> Error {
+        let whole = event.response.and_then(|raw| Whole::read(raw.get()));
+        whole.and_then(|whole| self.failure(&whole)).unwrap_or_else(|| {
             let provider = &self.origin.provider;
             let message = format!("{provider} ended the reply before it was complete ({kind}), without an explanation");
             Error::new(ErrorKind::Server, message)
@@ -214,8 +228,8 @@ impl Accumulator for Fold {
 }
 
 fn part_kind(part: Option<&RawValue>) -> Option<TextKind> {
-    let part: Value = part.and_then(parse)?;
-    match part.get("type")?.as_str()? {
+    let [kind] = pick::members(part?.get(), ["type"])?;
+    match pick::text(kind?)?.as_str() {
         "output_text" | "text" => Some(TextKind::OutputText),
         "refusal" => Some(TextKind::Refusal),
         _ => None,
@@ -224,8 +238,4 @@ fn part_kind(part: Option<&RawValue>) -> Option<TextKind> {
 
 fn parse<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
     serde_json::from_str(raw.get()).ok()
-}
-
-fn raw(raw: &RawValue) -> Option<RawJson> {
-    RawJson::parse(raw.get()).ok().filter(|raw| raw.as_str() != "null")
 }

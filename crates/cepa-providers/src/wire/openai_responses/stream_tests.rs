@@ -352,6 +352,12 @@ fn errors_in_a_stream() {
     let failed = json!({"type": "response.failed", "response": {"status": "failed", "error": {"code": "rate_limit_exceeded", "message": "m"}}});
     assert_eq!(with(failed), ErrorKind::RateLimit);
     assert_eq!(with(json!({"type": "response.failed"})), ErrorKind::Server);
+    // What only the failed response holds is kept too, and told to nobody: the request may be sent again.
+    for kind in ["response.failed", "response.completed"] {
+        let response = json!({"status": "failed", "output": [message("m", "Half")], "error": {"code": "server_error", "message": "m"}});
+        let (result, heard) = run(&[json!({"type": kind, "response": response})]);
+        assert_eq!((result.unwrap_err().partial_text(), heard), (Some("Half"), vec![]), "{kind}");
+    }
     assert_eq!(
         with(json!({"type": "error", "code": "server_error", "message": "m", "param": null})),
         ErrorKind::Server

@@ -1,22 +1,28 @@
 //! What a reply cost.
 
-use cepa_core::{RawJson, Usage};
-use serde_json::Value;
+use cepa_core::Usage;
+
+use crate::wire::pick;
 
 /// Reads a `usage` object; what is missing or of a wrong type counts as not told. `None` if neither count is told.
-pub(super) fn read(raw: &RawJson) -> Option<Usage> {
-    let value: Value = raw.read().ok()?;
-    let count = |path: &str| value.pointer(path).and_then(Value::as_u64);
-    let (input, output) = (count("/input_tokens"), count("/output_tokens"));
+pub(super) fn read(json: &str) -> Option<Usage> {
+    let [input, output, input_details, output_details] =
+        pick::members(json, ["input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details"])?;
+    let count = |raw: Option<&serde_json::value::RawValue>| raw?.get().parse::<u64>().ok();
+    let (input, output) = (count(input), count(output));
     input.or(output)?;
     let (input, output) = (input.unwrap_or_default(), output.unwrap_or_default());
-    let part = |path: &str, whole: u64| count(path).unwrap_or_default().min(whole);
+    let [cached, written] = input_details
+        .and_then(|raw| pick::members(raw.get(), ["cached_tokens", "cache_write_tokens"]))
+        .unwrap_or_default();
+    let [reasoning] = output_details.and_then(|raw| pick::members(raw.get(), ["reasoning_tokens"])).unwrap_or_default();
+    // Parts of a sum are never more than the sum, whatever a proxy says.
+    let part = |raw, whole: u64| count(raw).unwrap_or_default().min(whole);
     Some(Usage {
         input,
         output,
-        // Parts of a sum are never more than the sum, whatever a proxy says.
-        cache_read: part("/input_tokens_details/cached_tokens", input),
-        cache_write: part("/input_tokens_details/cache_write_tokens", input),
-        reasoning: part("/output_tokens_details/reasoning_tokens", output),
+        cache_read: part(cached, input),
+        cache_write: part(written, input),
+        reasoning: part(reasoning, output),
     })
 }
