@@ -3,7 +3,7 @@
 use std::{
     io::{self, BufRead, IsTerminal, Read as _},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
@@ -191,6 +191,19 @@ fn has_more(stdin: &mut io::StdinLock<'_>) -> bool {
     }
 }
 
+/// How the terminal was, while it is set otherwise.
+#[cfg(unix)]
+static USUAL: Mutex<Option<rustix::termios::Termios>> = Mutex::new(None);
+
+/// Sets the terminal to what it was, for a process that ends in the middle.
+#[cfg(unix)]
+pub(crate) fn restore_terminal() {
+    let usual = USUAL.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(usual) = usual {
+        let _ = rustix::termios::tcsetattr(std::io::stdin(), rustix::termios::OptionalActions::Now, &usual);
+    }
+}
+
 /// The beginning of a line that has no end yet: a pasted text often has none. The terminal hands it on only while it does not
 /// wait for whole lines.
 fn begun_line(stdin: &mut io::StdinLock<'_>) -> Vec<u8> {
@@ -206,11 +219,12 @@ fn begun_line(stdin: &mut io::StdinLock<'_>) -> Vec<u8> {
         at_once.special_codes[SpecialCodeIndex::VMIN] = 0;
         at_once.special_codes[SpecialCodeIndex::VTIME] = 0;
         let mut begun = vec![0; TERMINAL_LINE];
+        *USUAL.lock().unwrap_or_else(PoisonError::into_inner) = Some(usual);
         let read = match tcsetattr(&*stdin, OptionalActions::Now, &at_once) {
             Ok(()) => rustix::io::read(&*stdin, &mut begun).unwrap_or(0),
             Err(_) => 0,
         };
-        let _ = tcsetattr(&*stdin, OptionalActions::Now, &usual);
+        restore_terminal();
         begun.truncate(read);
         begun
     }

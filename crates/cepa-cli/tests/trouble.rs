@@ -122,3 +122,31 @@ fn a_message_row_that_cannot_be_read_does_not_hide_the_others() {
     assert!(ran.ends(1).contains("first") && ran.out.contains("second"), "{ran:?}");
     assert!(ran.err.contains("message 2 is left out"), "{ran:?}");
 }
+
+/// Nobody reads the output, so that writing it holds up the only thread of the runtime.
+#[cfg(unix)]
+#[test]
+fn a_second_ctrl_c_leaves_whatever_holds_the_process_up() {
+    use std::{io::Read, process::Stdio, time::Duration};
+
+    let home = Home::new();
+    let text = "word ".repeat(1 << 18);
+    let body = format!(r#"{{"choices": [{{"message": {{"content": "{text}"}}, "finish_reason": "stop"}}]}}"#);
+    let url = server("200 OK", Box::leak(body.into_boxed_str()));
+    let mut command = home.bare(&["run", "hello", "--model", "openai/x", "--base-url", &url, "--db"]);
+    command.arg(home.db()).env("OPENAI_API_KEY", "sk-secret-1234567890");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    output.read_exact(&mut [0; 4]).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    common::interrupt(&child);
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(child.try_wait().unwrap(), None, "one Ctrl-C asks");
+    common::interrupt(&child);
+    let end = std::time::Instant::now() + Duration::from_secs(20);
+    while child.try_wait().unwrap().is_none() {
+        assert!(std::time::Instant::now() < end, "it does not leave");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
