@@ -51,6 +51,58 @@ pub fn whole(json: &str) -> Cow<'_, str> {
     mended.into()
 }
 
+/// Joins a text that comes in pieces, each a JSON text as it is written, with its quotes: half a character at the end of one
+/// waits for its other half at the start of the next.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    /// The escape of the half that waits.
+    half: String,
+}
+
+impl Pieces {
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.half.is_empty()
+    }
+
+    /// What is known of the text with this piece, behind what was known before.
+    pub(super) fn piece(&mut self, json: &str) -> String {
+        let Some(mut inner) = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')) else {
+            return String::new();
+        };
+        if inner.is_empty() {
+            return String::new();
+        }
+        let waited = std::mem::take(&mut self.half);
+        if let Some(at) = half_at_end(inner) {
+            inner.get(at..).unwrap_or_default().clone_into(&mut self.half);
+            inner = inner.get(..at).unwrap_or_default();
+        }
+        if waited.is_empty() && self.half.is_empty() {
+            return read(json).unwrap_or_default();
+        }
+        read(&format!("\"{waited}{inner}\"")).unwrap_or_default()
+    }
+
+    /// What is left at the end of the text: U+FFFD for a half that waited in vain, else nothing.
+    pub(super) fn rest(&mut self) -> String {
+        if std::mem::take(&mut self.half).is_empty() { String::new() } else { '\u{fffd}'.to_string() }
+    }
+}
+
+/// Whether a JSON text, with its quotes, ends in the first half of a character.
+pub(super) fn ends_in_half(json: &str) -> bool {
+    json.strip_suffix('"').and_then(half_at_end).is_some()
+}
+
+/// Where the escape of a leading surrogate at the end of a JSON text, without its quotes, begins.
+fn half_at_end(inner: &str) -> Option<usize> {
+    let at = inner.len().checked_sub(6)?;
+    let (before, escape) = inner.split_at_checked(at)?;
+    // A backslash may itself be escaped.
+    let slashes = before.bytes().rev().take_while(|byte| *byte == b'\\').count();
+    (matches!(unit(escape), Some(0xD800..=0xDBFF)) && slashes % 2 == 0).then_some(at)
+}
+
 /// The UTF-16 unit that an escape `\uXXXX` at the start of the text stands for.
 fn unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;

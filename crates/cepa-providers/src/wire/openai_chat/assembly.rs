@@ -4,7 +4,6 @@ use cepa_core::{
     AssistantMessage, ChatEvent, ChatResponse, Content, Error, ErrorKind, EventSink, FinishReason, Origin, Part,
     RawJson, Usage,
 };
-use serde_json::{Map, Value};
 
 use super::{
     calls::Calls,
@@ -13,7 +12,7 @@ use super::{
     shape::{Delta, Words},
     usage,
 };
-use crate::wire::failed;
+use crate::wire::{failed, surrogates::Pieces};
 
 /// A reply larger than this is given up: no model writes as much, and memory is finite.
 const MAX_REPLY_BYTES: usize = 64 * 1024 * 1024;
@@ -24,6 +23,9 @@ pub(super) struct Assembly {
     origin: Origin,
     text: String,
     reasoning: String,
+    /// The halves of characters between the pieces of each.
+    saying: Pieces,
+    thinking: Pieces,
     refused: bool,
     kept: Kept,
     calls: Calls,
@@ -38,6 +40,8 @@ impl Assembly {
             origin,
             text: String::new(),
             reasoning: String::new(),
+            saying: Pieces::default(),
+            thinking: Pieces::default(),
             refused: false,
             kept: Kept::default(),
             calls: Calls::default(),
@@ -62,7 +66,7 @@ impl Assembly {
 
     /// Takes a whole message.
     pub(super) fn message(&mut self, mut message: Delta, sink: &EventSink) -> Result<(), Error> {
-        let calls = message.tool_calls.take().unwrap_or_default();
+        let calls = message.tool_calls.take().map(|calls| calls.0).unwrap_or_default();
         self.words(message, sink)?;
         self.calls.whole(calls, sink)
     }
@@ -74,32 +78,39 @@ impl Assembly {
             let message = format!("the reply is larger than {MAX_REPLY_BYTES} bytes: it is given up");
             return Err(Error::new(ErrorKind::Decode, message));
         }
-        let calls = delta.tool_calls.take().unwrap_or_default();
+        let calls = delta.tool_calls.take().map(|calls| calls.0).unwrap_or_default();
         self.words(delta, sink)?;
         self.calls.pieces(calls, sink)
     }
 
     fn words(&mut self, delta: Delta, sink: &EventSink) -> Result<(), Error> {
-        let Words { text, reasoning, refusal } = delta.content;
+        let Words { written, text, reasoning, refusal } = delta.content;
         // Servers that changed the member's name send both with the same text.
-        let named = delta.reasoning_content.0.or(delta.reasoning.0);
-        for reasoning in named.into_iter().chain([reasoning]).filter(|text| !text.is_empty()) {
-            self.reasoning.push_str(&reasoning);
-            sink.emit(ChatEvent::Reasoning(reasoning));
+        if let Some(written) = delta.reasoning_content.0.or(delta.reasoning.0) {
+            let thought = self.thinking.piece(written.as_str());
+            self.think(thought, sink);
         }
-        let refusals = delta.refusal.0.into_iter().chain([refusal]).filter(|text| !text.is_empty());
-        for text in [text].into_iter().filter(|text| !text.is_empty()) {
-            self.say(text, sink);
+        self.think(reasoning, sink);
+        if let Some(written) = written.0 {
+            let said = self.saying.piece(written.as_str());
+            self.say(said, sink);
         }
-        for text in refusals {
+        self.say(text, sink);
+        if let Some(written) = delta.refusal.0 {
             self.refused = true;
-            self.say(text, sink);
+            let said = self.saying.piece(written.as_str());
+            self.say(said, sink);
         }
+        self.refused |= !refusal.is_empty();
+        self.say(refusal, sink);
         if let Some(value) = delta.extra_content {
             self.kept.extra_content(value);
         }
-        if let Some(Value::Array(blocks)) = delta.reasoning_details {
-            self.kept.reasoning_details(blocks.into_iter().filter_map(object).collect());
+        if let Some(blocks) = delta.reasoning_details {
+            self.kept.reasoning_details(&blocks).map_err(|error| {
+                let message = format!("the reasoning of {} cannot be read: {error}", self.origin.provider);
+                Error::new(ErrorKind::Decode, message).with_provider(self.origin.provider.clone())
+            })?;
         }
         match delta.function_call {
             Some(function) => self.calls.function_call(function, sink),
@@ -107,9 +118,18 @@ impl Assembly {
         }
     }
 
+    fn think(&mut self, text: String, sink: &EventSink) {
+        if !text.is_empty() {
+            self.reasoning.push_str(&text);
+            sink.emit(ChatEvent::Reasoning(text));
+        }
+    }
+
     fn say(&mut self, text: String, sink: &EventSink) {
-        self.text.push_str(&text);
-        sink.emit(ChatEvent::Text(text));
+        if !text.is_empty() {
+            self.text.push_str(&text);
+            sink.emit(ChatEvent::Text(text));
+        }
     }
 
     /// Takes the word for why the reply ended.
@@ -132,7 +152,10 @@ impl Assembly {
     /// # Errors
     /// If the provider says that it could not finish the reply; `truncated` if it does not say why the reply ended, and a call
     /// is not whole.
-    pub(super) fn finish(self, sink: &EventSink) -> Result<ChatResponse, Error> {
+    pub(super) fn finish(mut self, sink: &EventSink) -> Result<ChatResponse, Error> {
+        let (thought, said) = (self.thinking.rest(), self.saying.rest());
+        self.think(thought, sink);
+        self.say(said, sink);
         let reason = self.ending.reason(&self.origin)?;
         if reason.is_none() && !self.calls.are_whole() {
             return Err(failed::truncated(&self.origin, "finish reason, and a call without all of its arguments"));
@@ -162,12 +185,5 @@ impl Assembly {
             usage: self.usage,
             ..AssistantMessage::default()
         }))
-    }
-}
-
-fn object(value: Value) -> Option<Map<String, Value>> {
-    match value {
-        Value::Object(members) => Some(members),
-        _ => None,
     }
 }

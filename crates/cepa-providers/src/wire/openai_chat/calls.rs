@@ -9,11 +9,15 @@ use std::{borrow::Cow, cell::Cell};
 use cepa_core::{Args, ChatEvent, Error, ErrorKind, EventSink, Extra, RawJson, ToolCall};
 use serde::de::IgnoredAny;
 
-use super::shape::{CallPart, FunctionPart};
-use crate::wire::{ids::ReplyIds, surrogates};
+use super::{
+    shape::{CallPart, FunctionPart, MAX_CALLS},
+    tolerant::Word,
+};
+use crate::wire::{
+    ids::ReplyIds,
+    surrogates::{self, Pieces},
+};
 
-/// More calls than any model makes at once.
-const MAX_CALLS: usize = 1024;
 /// How often arguments that look whole may turn out not to be. Each look costs their length, so that a server that wants
 /// it could keep us looking.
 const MAX_DOUBTS: u32 = 64;
@@ -37,6 +41,8 @@ struct OpenCall {
     id: Option<String>,
     name: String,
     args: String,
+    /// The halves of characters between the pieces of its arguments.
+    halves: Pieces,
     extra: Extra,
     last_chunk: u64,
     /// How often its arguments looked whole and were not.
@@ -53,8 +59,8 @@ struct Piece {
 }
 
 enum PieceArgs {
-    /// Text that continues what came before.
-    More(String),
+    /// Text that continues what came before, and how it was written.
+    More(String, RawJson),
     /// All of it: an object (or what should be one).
     Whole(String),
 }
@@ -67,7 +73,7 @@ impl Piece {
 
     fn args(&self) -> &str {
         match &self.args {
-            Some(PieceArgs::More(text) | PieceArgs::Whole(text)) => text,
+            Some(PieceArgs::More(text, _) | PieceArgs::Whole(text)) => text,
             None => "",
         }
     }
@@ -80,7 +86,7 @@ impl Piece {
 fn read_args(raw: RawJson) -> PieceArgs {
     if raw.as_str().starts_with('"') {
         // It is a text, so it can be read once its half characters are mended.
-        return PieceArgs::More(surrogates::read(raw.as_str()).unwrap_or_default());
+        return PieceArgs::More(surrogates::read(raw.as_str()).unwrap_or_default(), raw);
     }
     PieceArgs::Whole(raw.as_str().to_owned())
 }
@@ -115,8 +121,7 @@ impl Calls {
     /// Takes a piece of the one call that the older form knows.
     pub(super) fn function_call(&mut self, function: FunctionPart, sink: &EventSink) -> Result<(), Error> {
         self.chunk += 1;
-        let part =
-            CallPart { index: None, id: super::shape::Word(None), function: Some(function), extra_content: None };
+        let part = CallPart { index: None, id: Word(None), function: Some(function), extra_content: None };
         self.piece(Piece::new(Some("function_call".to_owned()), part), sink)
     }
 
@@ -214,7 +219,9 @@ impl Calls {
         }
         let delta = match piece.args {
             None => return,
-            Some(PieceArgs::More(text)) => {
+            Some(PieceArgs::More(text, written)) => {
+                let is_cut = call.halves.is_waiting() || surrogates::ends_in_half(written.as_str());
+                let text = if is_cut { call.halves.piece(written.as_str()) } else { text };
                 call.args.push_str(&text);
                 text
             }
@@ -250,7 +257,12 @@ impl Calls {
         for place in 0..self.open.len() {
             self.tell(place, sink);
         }
-        let calls = self.open.into_iter().enumerate().map(|(index, call)| {
+        let calls = self.open.into_iter().enumerate().map(|(index, mut call)| {
+            let rest = call.halves.rest();
+            if !rest.is_empty() {
+                call.args.push_str(&rest);
+                sink.emit(ChatEvent::CallArguments { index, delta: rest });
+            }
             let args = Args::decode(&call.args);
             let call = ToolCall { id: call.id.unwrap_or_default(), name: call.name, args, extra: call.extra };
             sink.emit(ChatEvent::CallReady { index, call: call.clone() });

@@ -3,9 +3,9 @@
 use std::fmt::Display;
 
 use cepa_core::{ChatResponse, Error, EventSink, Origin};
-use serde_json::Value;
+use serde::{Deserialize, de::IgnoredAny};
 
-use super::{assembly::Assembly, shape::Body};
+use super::{assembly::Assembly, shape::Body, tolerant::elements};
 use crate::wire::{failed, surrogates};
 
 /// The response in a body.
@@ -21,7 +21,7 @@ pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error
     if let Some(usage) = &body.usage {
         assembly.usage(usage, &sink);
     }
-    let choice = match body.choices.into_iter().flatten().next() {
+    let choice = match body.choices.into_iter().flat_map(|choices| choices.0).next() {
         Some(choice) => choice,
         None if body.error.is_some() || body.object.0.as_deref() == Some("error") => {
             return Err(failed::reported(origin, text));
@@ -49,10 +49,29 @@ pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error
 pub(super) fn read(origin: &Origin, text: &str) -> Result<Body, Error> {
     // Structs can be read from arrays too; here an array is an error of Gemini's, or nothing we know.
     if text.starts_with('[') {
-        let is_error = serde_json::from_str::<Value>(text).is_ok_and(|list| list.pointer("/0/error").is_some());
-        return Err(if is_error { failed::reported(origin, text) } else { unreadable(origin, "it is an array", text) });
+        return Err(if is_list_of_errors(text) {
+            failed::reported(origin, text)
+        } else {
+            unreadable(origin, "it is an array", text)
+        });
     }
     surrogates::read(text).map_err(|error| unreadable(origin, &error, text).with_source(error))
+}
+
+fn is_list_of_errors(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Report {
+        #[serde(default)]
+        error: Option<IgnoredAny>,
+    }
+    let mut first = None;
+    let read = elements(text, |element| {
+        first.get_or_insert_with(|| {
+            element.starts_with('{') && serde_json::from_str(element).is_ok_and(|report: Report| report.error.is_some())
+        });
+        Ok(())
+    });
+    read.is_ok() && first == Some(true)
 }
 
 fn unreadable(origin: &Origin, why: impl Display, text: &str) -> Error {

@@ -2,7 +2,7 @@
 
 use cepa_core::{ErrorKind, FinishReason, Usage};
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 

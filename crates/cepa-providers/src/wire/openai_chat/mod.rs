@@ -24,6 +24,7 @@ mod quirks;
 mod replay;
 mod shape;
 mod stream;
+mod tolerant;
 pub(super) mod tools;
 mod usage;
 

@@ -1,16 +1,20 @@
 //! What a provider put beside its words and wants back: kept apart, sent to its maker only.
 
 use cepa_core::{Error, Extra, Origin, RawJson, Replay};
-use serde_json::{Map, Value};
 
-use super::FORMAT;
-use crate::wire::json::Object;
+use super::{
+    FORMAT,
+    tolerant::{elements, members},
+};
+use crate::wire::{json::Object, surrogates};
 
 /// Members of an assistant message that go back with it: Gemini's signatures
 /// (<https://ai.google.dev/gemini-api/docs/thought-signatures>) and OpenRouter's reasoning blocks
 /// (<https://openrouter.ai/docs/use-cases/reasoning-tokens>).
 const EXTRA_CONTENT: &str = "extra_content";
 const REASONING_DETAILS: &str = "reasoning_details";
+/// A reasoning block with more members is none that we know, and kept as it is.
+const MAX_MEMBERS: usize = 64;
 
 /// Whether a call's member goes back with the call.
 pub(super) fn is_call_member(name: &str) -> bool {
@@ -36,7 +40,10 @@ pub(super) fn write(origin: &Origin, blocks: &[Replay], object: &mut Object<'_>)
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     extra_content: Option<RawJson>,
-    reasoning_details: Vec<Map<String, Value>>,
+    /// The reasoning blocks to which nothing is added any more, as they are written, with commas between them.
+    done: String,
+    /// The last one.
+    open: Option<Block>,
 }
 
 impl Kept {
@@ -45,56 +52,137 @@ impl Kept {
     }
 
     /// Takes the blocks of one delta: a block that continues the one before it (same place, same type) grows it.
-    pub(super) fn reasoning_details(&mut self, blocks: Vec<Map<String, Value>>) {
-        for block in blocks {
-            match self.reasoning_details.last_mut() {
-                Some(last) if continues(last, &block) => grow(last, block),
-                _ => self.reasoning_details.push(block),
+    pub(super) fn reasoning_details(&mut self, blocks: &RawJson) -> Result<(), serde_json::Error> {
+        elements(blocks.as_str(), |json| {
+            if json.starts_with('{') {
+                self.block(json);
+            }
+            Ok(())
+        })
+    }
+
+    fn block(&mut self, json: &str) {
+        match (Block::read(json), &mut self.open) {
+            (Some(block), Some(last)) if last.is_continued_by(&block) => last.grow(block),
+            (Some(block), _) => {
+                self.seal();
+                self.open = Some(block);
+            }
+            (None, _) => {
+                self.seal();
+                self.push(json);
             }
         }
     }
 
-    pub(super) fn finish(self, origin: &Origin) -> Vec<Replay> {
-        let mut members = Extra::new();
-        if let Some(value) = self.extra_content {
-            members.insert(EXTRA_CONTENT.to_owned(), value);
+    fn seal(&mut self) {
+        if let Some(block) = self.open.take() {
+            let json = block.write();
+            self.push(&json);
         }
-        if !self.reasoning_details.is_empty()
-            && let Ok(value) = RawJson::of(&self.reasoning_details)
-        {
-            members.insert(REASONING_DETAILS.to_owned(), value);
+    }
+
+    fn push(&mut self, json: &str) {
+        if !self.done.is_empty() {
+            self.done.push(',');
         }
-        if members.is_empty() {
+        self.done.push_str(json);
+    }
+
+    pub(super) fn finish(mut self, origin: &Origin) -> Vec<Replay> {
+        self.seal();
+        if self.extra_content.is_none() && self.done.is_empty() {
             return Vec::new();
         }
+        let mut json = Vec::new();
+        let mut object = Object::start(&mut json);
+        if let Some(value) = self.extra_content {
+            object.raw(EXTRA_CONTENT, value.as_str());
+        }
+        if !self.done.is_empty() {
+            let value = object.key(REASONING_DETAILS);
+            value.reserve_exact(self.done.len() + 3);
+            value.push(b'[');
+            value.extend_from_slice(self.done.as_bytes());
+            value.push(b']');
+        }
+        object.end();
+        drop(self.done);
         let block = |data| Replay {
             format: FORMAT.to_owned(),
             provider: origin.provider.to_string(),
             model: origin.model.to_string(),
             data,
         };
-        RawJson::of(&members).map(block).into_iter().collect()
+        // Half a character may have found its other half in what was joined; what has none is mended here.
+        let json = String::from_utf8(json).unwrap_or_default();
+        RawJson::parse(&surrogates::whole(&json)).map(block).into_iter().collect()
     }
 }
 
-/// Pieces of one block have the same type and index; a block with a signature or an id is complete when the next begins.
-fn continues(last: &Map<String, Value>, next: &Map<String, Value>) -> bool {
-    let same = |name: &str| last.get(name) == next.get(name);
-    let is_other = |name: &str| matches!((last.get(name), next.get(name)), (Some(a), Some(b)) if a != b && !a.is_null() && !b.is_null());
-    last.get("index").is_some() && same("index") && same("type") && !is_other("id")
-}
+/// One block: its members, as they are written.
+#[derive(Debug)]
+struct Block(Vec<(String, String)>);
 
-/// Texts grow, anything else is replaced by what is newer.
-fn grow(last: &mut Map<String, Value>, next: Map<String, Value>) {
-    for (name, value) in next {
-        match (last.get_mut(&name), value) {
-            (_, Value::Null) => {}
-            (Some(Value::String(text)), Value::String(more)) if ["text", "summary", "data"].contains(&&*name) => {
-                text.push_str(&more);
+impl Block {
+    /// `None` if it is none that we know.
+    fn read(json: &str) -> Option<Self> {
+        let mut block = Self(Vec::new());
+        let mut count = 0;
+        members(json, |name, value| {
+            count += 1;
+            if count <= MAX_MEMBERS {
+                block.set(name, value);
             }
-            (_, value) => {
-                last.insert(name, value);
+        })
+        .ok()?;
+        (count <= MAX_MEMBERS).then_some(block)
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn set(&mut self, name: String, value: &str) {
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => value.clone_into(known),
+            None => self.0.push((name, value.to_owned())),
+        }
+    }
+
+    /// Pieces of one block have the same type and index; a block with a signature or an id is complete when the next begins.
+    fn is_continued_by(&self, next: &Self) -> bool {
+        let same = |name: &str| self.get(name) == next.get(name);
+        let is_other = |name: &str| matches!((self.get(name), next.get(name)), (Some(a), Some(b)) if a != b && a != "null" && b != "null");
+        self.get("index").is_some() && same("index") && same("type") && !is_other("id")
+    }
+
+    /// Texts grow, anything else is replaced by what is newer.
+    fn grow(&mut self, next: Self) {
+        for (name, value) in next.0.into_iter().filter(|(_, value)| value != "null") {
+            let grows = ["text", "summary", "data"].contains(&&*name);
+            match (self.0.iter_mut().find(|(known, _)| grows && *known == name), value.strip_prefix('"')) {
+                (Some((_, text)), Some(more)) if text.starts_with('"') => {
+                    text.pop();
+                    text.push_str(more);
+                }
+                _ => self.set(name, &value),
             }
         }
+    }
+
+    fn write(self) -> String {
+        let mut json = String::from("{");
+        for (name, value) in self.0 {
+            if json.len() > 1 {
+                json.push(',');
+            }
+            // A text can always be written.
+            json.push_str(&serde_json::to_string(&name).unwrap_or_default());
+            json.push(':');
+            json.push_str(&value);
+        }
+        json.push('}');
+        json
     }
 }

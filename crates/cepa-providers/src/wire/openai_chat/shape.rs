@@ -5,13 +5,20 @@
 
 use cepa_core::RawJson;
 use serde::{Deserialize, Deserializer, de};
-use serde_json::{Map, Value};
+
+use super::tolerant::{Few, Text, Word, elements};
+use crate::wire::surrogates;
+
+/// More calls, or pieces of some in one chunk, than any model makes at once.
+pub(super) const MAX_CALLS: usize = 1024;
+/// As many as can be asked for (<https://platform.openai.com/docs/api-reference/chat/create>).
+const MAX_CHOICES: usize = 128;
 
 /// A whole reply, or a chunk of a streamed one.
 #[derive(Debug, Deserialize)]
 pub(super) struct Body {
     #[serde(default)]
-    pub(super) choices: Option<Vec<Choice>>,
+    pub(super) choices: Option<Few<Choice, MAX_CHOICES>>,
     #[serde(default)]
     pub(super) usage: Option<RawJson>,
     /// Anything but `null` is a failure.
@@ -33,8 +40,9 @@ pub(super) struct Groq {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Choice {
+    /// Its place, as the text it is written in.
     #[serde(default)]
-    pub(super) index: Option<Value>,
+    pub(super) index: Option<RawJson>,
     /// Of a whole reply.
     #[serde(default)]
     pub(super) message: Option<Delta>,
@@ -57,17 +65,17 @@ pub(super) struct Delta {
     #[serde(default)]
     pub(super) content: Words,
     #[serde(default)]
-    pub(super) refusal: Word,
+    pub(super) refusal: Text,
     #[serde(default)]
-    pub(super) reasoning_content: Word,
+    pub(super) reasoning_content: Text,
     #[serde(default)]
-    pub(super) reasoning: Word,
+    pub(super) reasoning: Text,
     #[serde(default)]
-    pub(super) reasoning_details: Option<Value>,
+    pub(super) reasoning_details: Option<RawJson>,
     #[serde(default)]
     pub(super) extra_content: Option<RawJson>,
     #[serde(default)]
-    pub(super) tool_calls: Option<Vec<Option<CallPart>>>,
+    pub(super) tool_calls: Option<Few<Option<CallPart>, MAX_CALLS>>,
     /// The form before `tool_calls`, which some servers still use.
     #[serde(default)]
     pub(super) function_call: Option<FunctionPart>,
@@ -96,22 +104,12 @@ pub(super) struct FunctionPart {
     pub(super) arguments: Option<RawJson>,
 }
 
-/// A text that is not empty, or nothing: `null`, `""` and anything that is no text count as left out.
-#[derive(Debug, Default)]
-pub(super) struct Word(pub(super) Option<String>);
-
-impl<'de> Deserialize<'de> for Word {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match Value::deserialize(deserializer)? {
-            Value::String(text) if !text.is_empty() => Self(Some(text)),
-            _ => Self(None),
-        })
-    }
-}
-
 /// Content: a text, or parts of which some are reasoning (Mistral).
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Words {
+    /// A text alone.
+    pub(super) written: Text,
+    /// What the parts say.
     pub(super) text: String,
     pub(super) reasoning: String,
     pub(super) refusal: String,
@@ -119,48 +117,64 @@ pub(super) struct Words {
 
 impl<'de> Deserialize<'de> for Words {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = RawJson::deserialize(deserializer)?;
         let mut words = Self::default();
-        match Value::deserialize(deserializer)? {
-            Value::Null => {}
-            Value::String(text) => words.text = text,
-            Value::Array(parts) => parts.into_iter().for_each(|part| words.part(part)),
-            other => return Err(de::Error::custom(format_args!("content is neither a text nor parts: {other}"))),
+        match raw.as_str().as_bytes().first() {
+            Some(b'"') => words.written = Text::of(raw),
+            Some(b'[') => elements(raw.as_str(), |part| words.part(part)).map_err(de::Error::custom)?,
+            _ if raw.as_str() == "null" => {}
+            _ => return Err(de::Error::custom("content is neither a text nor parts")),
         }
         Ok(words)
     }
 }
 
+/// A part of content; of thinking too.
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default, rename = "type")]
+    kind: Word,
+    #[serde(default)]
+    text: Word,
+    #[serde(default)]
+    refusal: Word,
+    #[serde(default)]
+    thinking: Option<RawJson>,
+}
+
 impl Words {
-    fn part(&mut self, part: Value) {
-        let mut part = match part {
-            Value::Object(part) => part,
-            Value::String(text) => return self.text.push_str(&text),
-            _ => return,
+    fn part(&mut self, json: &str) -> Result<(), serde_json::Error> {
+        let part: Part = match json.as_bytes().first() {
+            Some(b'{') => surrogates::read(json)?,
+            Some(b'"') => {
+                self.text.push_str(&surrogates::read::<String>(json)?);
+                return Ok(());
+            }
+            _ => return Ok(()),
         };
-        let kind = take_text(&mut part, "type").unwrap_or_default();
-        match kind.as_str() {
-            "thinking" => self.reasoning.push_str(&thought(part.remove("thinking"))),
-            "refusal" => self.refusal.push_str(&take_text(&mut part, "refusal").unwrap_or_default()),
+        match part.kind.0.as_deref().unwrap_or_default() {
+            "thinking" => part.thinking.iter().try_for_each(|thinking| self.thinking(thinking.as_str()))?,
+            "refusal" => self.refusal.push_str(&part.refusal.0.unwrap_or_default()),
             // References, images and what may come have no place in a text.
-            _ => self.text.push_str(&take_text(&mut part, "text").unwrap_or_default()),
+            _ => self.text.push_str(&part.text.0.unwrap_or_default()),
         }
+        Ok(())
     }
-}
 
-fn take_text(part: &mut Map<String, Value>, name: &str) -> Option<String> {
-    match part.remove(name)? {
-        Value::String(text) => Some(text),
-        _ => None,
-    }
-}
-
-/// Mistral's thinking is a list of text parts, or a text.
-fn thought(value: Option<Value>) -> String {
-    match value {
-        Some(Value::String(text)) => text,
-        Some(Value::Array(parts)) => {
-            parts.iter().filter_map(|part| part.get("text").or(Some(part))?.as_str()).collect()
+    /// Mistral's thinking is a list of text parts, or a text.
+    fn thinking(&mut self, json: &str) -> Result<(), serde_json::Error> {
+        if json.starts_with('"') {
+            self.reasoning.push_str(&surrogates::read::<String>(json)?);
         }
-        _ => String::new(),
+        elements(json, |part| {
+            match part.as_bytes().first() {
+                Some(b'{') => {
+                    self.reasoning.push_str(&surrogates::read::<Part>(part)?.text.0.unwrap_or_default());
+                }
+                Some(b'"') => self.reasoning.push_str(&surrogates::read::<String>(part)?),
+                _ => {}
+            }
+            Ok(())
+        })
     }
 }

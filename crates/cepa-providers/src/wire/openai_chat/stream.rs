@@ -1,7 +1,6 @@
 //! The fold of a streamed reply.
 
-use cepa_core::{ChatResponse, Error, ErrorKind, EventSink, Origin};
-use serde_json::Value;
+use cepa_core::{ChatResponse, Error, ErrorKind, EventSink, Origin, RawJson};
 
 use super::{assembly::Assembly, decode};
 use crate::{
@@ -15,7 +14,7 @@ pub struct Fold {
     origin: Origin,
     assembly: Assembly,
     /// The choice that is followed: the first that was seen.
-    choice: Option<Value>,
+    choice: Option<String>,
     done: bool,
 }
 
@@ -29,9 +28,9 @@ impl Fold {
         if chunk.error.is_some() || chunk.object.0.as_deref() == Some("error") {
             return Err(failed::reported(&self.origin, data));
         }
-        for choice in chunk.choices.into_iter().flatten() {
-            let index = choice.index.filter(|index| !index.is_null()).unwrap_or_else(|| 0.into());
-            if *self.choice.get_or_insert_with(|| index.clone()) != index {
+        for choice in chunk.choices.into_iter().flat_map(|choices| choices.0) {
+            let index = choice.index.as_ref().map(RawJson::as_str).filter(|index| *index != "null").unwrap_or("0");
+            if self.choice.get_or_insert_with(|| index.to_owned()) != index {
                 continue;
             }
             if let Some(error) = choice.error {

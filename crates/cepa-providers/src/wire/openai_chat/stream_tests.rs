@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use cepa_core::{AssistantMessage, ChatEvent, FinishReason, Part, Usage};
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -231,6 +231,94 @@ fn without_a_reason_a_call_is_whole_only_if_its_arguments_are() {
     // A text is what it is.
     let text = feed(&[delta(json!({"content": "x"})).to_string(), done]).0.unwrap();
     assert_eq!(text.finish_reason, FinishReason::Other);
+}
+
+// FR-183: a character whose halves come in two deltas is that character, wherever it stands.
+#[test]
+fn halves_of_characters_find_each_other() {
+    let raw = |member: &str, text: &str| format!(r#"{{"choices":[{{"delta":{{"{member}":"{text}"}}}}]}}"#);
+    let args = |text: &str| {
+        format!(
+            r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":0,"id":"c","function":{{"name":"f","arguments":"{text}"}}}}]}}}}]}}"#
+        )
+    };
+    for (pieces, wanted) in [
+        (&[r"a\ud83d", r"\ude00b"][..], "a😀b"),
+        (&[r"\uD83D", "", r"\uDE00"], "😀"),
+        (&[r"\ud83d", r"\ude00\ud83d", r"\ude01"], "😀😁"),
+        (&[r"a\ud83d", "b"], "a\u{fffd}b"),
+        (&["a", r"\ude00"], "a\u{fffd}"),
+        (&[r"a\ud83d"], "a\u{fffd}"),
+        (&[r"\ud83d\ud83d", r"\ude00"], "\u{fffd}😀"),
+        // This is a backslash and a word.
+        (&[r"\\ud83d", r"\ude00"], "\\ud83d\u{fffd}"),
+    ] {
+        for member in ["content", "refusal", "reasoning", "reasoning_content"] {
+            let mut data: Vec<_> = pieces.iter().map(|text| raw(member, text)).collect();
+            data.push(end("stop").to_string());
+            let (response, events) = feed(&data);
+            let content = response.unwrap().message.content.unwrap();
+            let heard: String = events
+                .iter()
+                .filter_map(|event| match event {
+                    ChatEvent::Text(text) | ChatEvent::Reasoning(text) => Some(text.as_str()),
+                    _ => None,
+                })
+                .collect();
+            let is_text = matches!(member, "content" | "refusal");
+            let said = if is_text { content.text().into_owned() } else { content.reasoning() };
+            assert_eq!((said.as_str(), heard.as_str()), (wanted, wanted), "{member}: {pieces:?}");
+        }
+        let mut data = vec![args("")];
+        data.extend(pieces.iter().map(|text| args(text)));
+        data.push(end("length").to_string());
+        let (response, events) = feed(&data);
+        let heard: String = events
+            .iter()
+            .filter_map(|event| match event {
+                ChatEvent::CallArguments { delta, .. } => Some(delta.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(
+            (response.unwrap().message.tool_calls[0].args.as_str(), heard.as_str()),
+            (wanted, wanted),
+            "{pieces:?}"
+        );
+    }
+}
+
+#[test]
+fn lists_without_end_are_no_replies() {
+    for body in [
+        json!({"choices": vec![json!({}); 129]}),
+        json!({"choices": [{"delta": {"tool_calls": vec![Value::Null; 1025]}}]}),
+    ] {
+        assert_eq!(chunks(&[body]).0.unwrap_err().kind(), ErrorKind::Decode);
+    }
+}
+
+#[test]
+fn reasoning_blocks_are_kept_as_they_are_written() {
+    let many: String = (0..100).map(|n| format!(r#","m{n}":{n}"#)).collect();
+    let blocks =
+        |blocks: &str| format!(r#"{{"choices":[{{"delta":{{"content":"x","reasoning_details":[{blocks}]}}}}]}}"#);
+    let data = [
+        blocks(r#"{"type":"t","index":0,"text":"a\ud83d","n":1.10},"no block",null"#),
+        blocks(r#"{"type":"t","index":0,"text":"\ude00 \u0041","n":12345678901234567890123,"id":null}"#),
+        blocks(&format!(r#"{{"type":"t","index":0{many}}}"#)),
+        blocks(r#"{"type":"t","index":0,"text":"new","nested":{"b":1, "a":[ ]}},{"index":1,"text":"\ud83d"}"#),
+        end("stop").to_string(),
+    ];
+    let message = feed(&data).0.unwrap().message;
+    assert_eq!(
+        message.replay[0].data.as_str(),
+        format!(
+            "{}{many}{}",
+            r#"{"reasoning_details":[{"type":"t","index":0,"text":"a\ud83d\ude00 \u0041","n":12345678901234567890123},{"type":"t","index":0"#,
+            "},{\"type\":\"t\",\"index\":0,\"text\":\"new\",\"nested\":{\"b\":1, \"a\":[ ]}},{\"index\":1,\"text\":\"\u{fffd}\"}]}"
+        )
+    );
 }
 
 #[test]
