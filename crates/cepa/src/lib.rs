@@ -2,7 +2,10 @@
 //! loop that can wait for a person, and conversations that are kept by id and stay valid for every provider.
 //!
 //! This crate is what you add to your `Cargo.toml`. Everything of `cepa-core` and `cepa-agent` is here by name; model
-//! clients are in [`providers`], the SQLite store is [`Sqlite`]; [`prelude`] has what most programs begin with.
+//! clients are in [`providers`], the SQLite store is [`Sqlite`]; [`prelude`] has what most programs begin with. In examples of
+//! the inner crates, `cepa_core::`, `cepa_agent::` and `cepa_store::` stand for what is `cepa::` here (only `cepa_store::Options`
+//! has another name, [`SqliteOptions`]), and `cepa_providers::` for `cepa::providers::`. `cargo doc -p cepa --open` shows all of
+//! it as pages.
 //!
 //! # An agent
 //!
@@ -36,8 +39,11 @@
 //!
 //! # A decision by a person
 //!
-//! A tool that is `sensitive` waits until somebody decides. The turn ends as paused, and goes on whenever the decision is
-//! made: with a durable store also in another process, days later.
+//! With pausing on, a tool that is `sensitive` waits until somebody decides. The turn ends as paused, and goes on whenever the
+//! decision is made: with a durable store also in another process, days later. Pausing is turned on by
+//! [`pausing(true)`](AgentBuilder::pausing), by a [gate](AgentBuilder::gate) that may pause, or by
+//! [`on_pause`](AgentBuilder::on_pause); without one of them the tool **runs unasked** (an agent that has no gate at all
+//! logs a warning when it is built).
 //!
 //! ```
 //! use cepa::prelude::*;
@@ -62,6 +68,63 @@
 //!
 //! let result = conversation.resume(Decisions::approved()).await?;
 //! assert_eq!(result.text, "It is gone.");
+//! # Ok(()) }
+//! ```
+//!
+//! # Turns that people decide on
+//!
+//! | what | how |
+//! |---|---|
+//! | who was shown what, what was decided, what then ran | `agent.store().audit(…)`: [`TurnStore::audit`]; it keeps the arguments, and stays when the conversation is cleared |
+//! | a decision only counts for so long | [`AgentBuilder::pauses_expire_after`] |
+//! | what a new message does to calls that wait | [`AgentBuilder::while_paused`] |
+//! | a tool has changed since the call was shown: refused, unless | [`TurnOptions::accept_changed_tools`] |
+//! | the sweep: turns that a crash left, pauses that expired, decisions that nobody went on with | [`Agent::recover`], again and again in a server |
+//! | another clock, for tests | [`AgentBuilder::clock`] with [`Clock::of`] |
+//!
+//! # Limits
+//!
+//! | what | how |
+//! |---|---|
+//! | how long a turn may be driven | [`AgentBuilder::turn_deadline`], [`TurnOptions::deadline`]; [`TurnResult::cancelled`] says [`CancelReason::Deadline`](turn::CancelReason::Deadline) |
+//! | how many batches of calls it may make | [`AgentBuilder::max_batches`] |
+//! | what of a long conversation the model is shown | [`Windowed`] around the store, with a [`Window`] of messages or tokens (`examples/window.rs`) |
+//! | how long one model call may take | [`HttpSettings::total_timeout`](providers::http::HttpSettings::total_timeout) and its neighbours, by `.http(…)` of the model (`examples/patience.rs`) |
+//! | how large and how deep a reply may be | [`Caps`](providers::wire::caps::Caps), of which `json_depth` is one, by `.caps(…)` |
+//! | what all models of one key may ask | [`Limiter`](providers::limit::Limiter), by `.limiter(…)` |
+//! | who answers when a model cannot | [`filters::Fallback`] |
+//!
+//! # Models
+//!
+//! | model | key | speaks |
+//! |---|---|---|
+//! | [`OpenAi::builder`](providers::openai::OpenAi::builder) | `OPENAI_API_KEY` | chat completions, also of the servers in [`providers::catalog`] |
+//! | [`OpenAiResponses::builder`](providers::responses::OpenAiResponses::builder) | `OPENAI_API_KEY` | OpenAI's Responses |
+//! | [`Anthropic::builder`](providers::anthropic::Anthropic::builder) | `ANTHROPIC_API_KEY` | Anthropic's Messages |
+//! | [`Gemini::builder`](providers::gemini::Gemini::builder) | `GEMINI_API_KEY`, else `GOOGLE_API_KEY` | Gemini's `generateContent` |
+//!
+//! # A test without a key
+//!
+//! The package `cepa-testkit` beside this one, as a dependency for tests, has a model that says what you write down, and
+//! remembers what it was asked; and faults, judges of request bodies, and suites for stores.
+//!
+//! ```
+//! use cepa::prelude::*;
+//! use cepa_testkit::scripted::{Reply, ScriptedModel};
+//!
+//! # /// Tells the weather of a city.
+//! # #[tool(read_only)]
+//! # fn get_weather(city: String) -> String { format!("{city}: 22°C") }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let call = Reply::empty().call("c1", "get_weather", r#"{"city": "Oslo"}"#);
+//! let model = ScriptedModel::new([call, Reply::text("It is warm.")]);
+//! let agent = Agent::builder(model.clone()).tool(get_weather()).build()?;
+//!
+//! let result = agent.chat("What is the weather in Oslo?").await?;
+//! assert_eq!(result.text, "It is warm.");
+//! assert_eq!(result.records[0].result, "Oslo: 22°C");
+//! assert_eq!(model.requests().len(), 2);
 //! # Ok(()) }
 //! ```
 //!

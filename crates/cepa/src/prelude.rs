@@ -11,5 +11,6 @@ pub use crate::tool;
 pub use crate::{
     Agent, AgentEvent, Args, Chat, ChatEvent, ChatMemory, ChatModel, ChatOptions, ChatRequest, ChatResponse, Content,
     Conversation, Decision, Decisions, Error, ErrorKind, InMemory, Kernel, Message, Part, Stage, Tool, ToolChoice,
-    ToolContext, ToolError, ToolFlags, ToolOutput, ToolSpec, Turn, TurnOptions, TurnStatus, Verdict, gate_fn,
+    ToolContext, ToolError, ToolFlags, ToolOutput, ToolSpec, Turn, TurnOptions, TurnStatus, Verdict, Window, Windowed,
+    gate_fn, turn::CancelReason,
 };
