@@ -132,7 +132,7 @@ fn taken(dialect: &impl Dialect, event: impl Fn(usize) -> String) -> usize {
     100_000
 }
 
-// A reply of very many parts is given up, so that each of them can be looked for among the others.
+// W10: a reply of very many parts is given up, so that each of them can be looked for among the others.
 #[test]
 fn a_reply_holds_so_many_items_and_no_more() {
     let part = |at: usize| {
@@ -169,6 +169,7 @@ fn a_reply_holds_so_many_items_and_no_more() {
     assert_eq!(taken(&responses(), plain), 100_000);
 }
 
+// W10
 #[test]
 fn a_body_holds_so_many_items_and_no_more() {
     let many = |element: &str| list(element, 100_000);
