@@ -127,7 +127,7 @@ SCENARIOS = [
         {"rust": (200, 0), "python": (200, 0), "js": (200, 0)},
         [
             *GROWTH[:3],
-            ("commits / turn", value("commits"), 0),
+            ("commits / turn", value("commits"), 1),
             ("file KiB", value("db_bytes", 1024), 0),
             ("file / JSON of the messages", per("db_bytes", "plain_bytes"), 1),
         ],

@@ -109,7 +109,7 @@ def measure(runs: Runs, scenarios: list[Scenario], clients: list[Client], reps: 
 def commits(machine: Machine, scenario: Scenario) -> int:
     """How often cepa commits in a turn: what the floors must do too."""
     cepa = next(client for client in plan.RUST if client.name == "cepa")
-    return machine.run(cepa, scenario, 100, {}).get("commits") or 1
+    return round(machine.run(cepa, scenario, 100, {}).get("commits") or 1)
 
 
 def surroundings(options: argparse.Namespace) -> dict:

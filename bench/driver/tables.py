@@ -122,7 +122,7 @@ def binaries(sizes: dict) -> list[str]:
     for name, crates in sizes["crates"].items():
         lines += ["", f"What {name} is made of: symbols by the crate that they are written in, KiB.", ""]
         lines.append(", ".join(f"{crate} {bytes / 1024:,.0f}" for crate, bytes in crates) + ".")
-    lines += ["", "All of these hold SQLite where they link it at all: both floors and cepa do, genai does not."]
+    lines += ["", "Both floors, cepa and rig have SQLite in them; genai has none."]
     return lines
 
 

@@ -121,7 +121,7 @@ fn growth(marks: &[f64]) -> Value {
 
 /// The same on a database. Before it is measured, a few turns tell how often the client commits.
 async fn long_on_disk<C: Client>(work: &Work) -> Result<()> {
-    const PROBE: usize = 5;
+    const PROBE: usize = 10;
     let (db, client) = (work.db()?, C::new(work, "say-3").await?);
     let mut probe = client.open("probe").await?;
     turn(&client, &mut probe, USER).await?;
@@ -129,7 +129,7 @@ async fn long_on_disk<C: Client>(work: &Work) -> Result<()> {
     for _ in 0..PROBE {
         turn(&client, &mut probe, USER).await?;
     }
-    let commits = before.zip(wal::commits(db)).map(|(before, after)| after.saturating_sub(before) / PROBE);
+    let commits = before.zip(wal::commits(db)).map(|(before, after)| after.saturating_sub(before) as f64 / PROBE as f64);
     first_turns(&client, "warm", work.warm_up).await?;
     let mut talk = client.open("long").await?;
     let region = Region::start(work)?;

@@ -167,12 +167,12 @@ const scenarios = {
     };
     await one('probe', USER);
     const before = commits(keys.db);
-    for (let index = 0; index < 5; index++) await one('probe', USER);
-    const each = Math.floor((commits(keys.db) - before) / 5);
+    for (let index = 0; index < 10; index++) await one('probe', USER);
+    const each = (commits(keys.db) - before) / 10;
     const end = await region();
     const { count, ...growth } = await grow((text) => one('long', text));
     // What the probe said is in the file too.
-    await end(count, { ...growth, commits: each, plain_bytes: plainBytes(0, count) + 6 * plainBytes(0, 1) });
+    await end(count, { ...growth, commits: each, plain_bytes: plainBytes(0, count) + 11 * plainBytes(0, 1) });
   },
   async stream() {
     const one = async () => {

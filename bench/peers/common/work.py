@@ -149,15 +149,15 @@ async def longdb(work, client):
     talk = client.open("probe")
     await checked(client, talk, USER)
     before = commits(work.db)
-    for _ in range(5):
+    for _ in range(10):
         await checked(client, talk, USER)
     after = commits(work.db)
-    each = None if before is None or after is None or after < before else (after - before) // 5
+    each = None if before is None or after is None or after < before else (after - before) / 10
     talk, region = client.open("long"), Region(work)
     marks = await grow(work, client, talk)
     turns = len(marks) - 1
     # What the probe said is in the file too.
-    plain = plain_bytes(0, turns) + 6 * plain_bytes(0, 1)
+    plain = plain_bytes(0, turns) + 11 * plain_bytes(0, 1)
     region.end(turns, **growth(marks), commits=each, plain_bytes=plain)
 
 
