@@ -129,7 +129,8 @@ async fn long_on_disk<C: Client>(work: &Work) -> Result<()> {
     for _ in 0..PROBE {
         turn(&client, &mut probe, USER).await?;
     }
-    let commits = before.zip(wal::commits(db)).map(|(before, after)| after.saturating_sub(before) as f64 / PROBE as f64);
+    let commits =
+        before.zip(wal::commits(db)).map(|(before, after)| after.saturating_sub(before) as f64 / PROBE as f64);
     first_turns(&client, "warm", work.warm_up).await?;
     let mut talk = client.open("long").await?;
     let region = Region::start(work)?;
