@@ -86,8 +86,12 @@ impl Conversation {
     ///
     /// # Errors
     /// `not_paused` if nothing waits; `already_decided`, `expired` for such a pause; `invalid_input` for edited
-    /// arguments that the tool does not take; `invalid_tool` if the tool has changed since (the pause stays); `busy`
-    /// if another process works on the conversation (the decision stands and is taken up).
+    /// arguments that the tool does not take; `invalid_tool` if the tool has changed since, or is gone (the pause
+    /// stays); `busy` if another process works on the conversation (the decision stands and is taken up).
+    ///
+    /// How to go on: after `expired` the next message of the conversation, [`Conversation::recover`] or
+    /// [`Agent::recover`] tells the model that the call did not run. After `invalid_tool` for a changed tool, look at
+    /// the call again and decide with [`TurnOptions::accept_changed_tools`], or reject it or reply.
     pub async fn resume(&self, decisions: Decisions) -> Result<TurnResult, TurnError> {
         self.resume_with_options(decisions, TurnOptions::new()).await
     }
@@ -180,8 +184,12 @@ impl Conversation {
         recovered
     }
 
-    /// As [`Conversation::recover`], unless somebody works on the conversation now: then nothing is to be recovered.
-    pub(crate) async fn recover_if_free(&self) -> Result<Option<TurnResult>, TurnError> {
+    /// As [`Conversation::recover`], unless somebody works on the conversation now: then it is left alone, without a
+    /// wait. A process that died keeps it until its lease has run out, as one that lives does.
+    ///
+    /// # Errors
+    /// As [`Conversation::chat`].
+    pub async fn recover_if_free(&self) -> Result<Option<TurnResult>, TurnError> {
         let Some(id) = &self.id else { return Ok(None) };
         let Some(held) = Held::try_enter(&self.agent, id).await? else { return Ok(None) };
         let recovered = self.drive_live(id, &held).await;

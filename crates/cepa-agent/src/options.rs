@@ -17,7 +17,7 @@ pub enum ChangedTools {
     /// It does not run.
     #[default]
     Refuse,
-    /// It runs with the tool as it is now.
+    /// It runs with the tool as it is now. One that is gone runs nowhere.
     Accept,
 }
 
@@ -100,7 +100,8 @@ impl TurnOptions {
         self.cancel = cancel;
         self
     }
-    /// Lets calls run though their tool has changed since they were shown; without this they are refused.
+    /// Lets calls run though their tool has changed since they were shown; without this they are refused. A call whose
+    /// tool is gone is refused in any case.
     pub fn accept_changed_tools(mut self) -> Self {
         self.changed_tools = ChangedTools::Accept;
         self

@@ -79,7 +79,8 @@ impl Decision {
         match Args::decode(args) {
             Args::Object(raw) => Ok(Self::Edit { args: raw.as_str().to_owned() }),
             Args::Invalid { why, .. } => {
-                Err(Error::new(ErrorKind::InvalidInput, format!("the new arguments are {why}")))
+                let text = format!("the new arguments are {why}: give an object, such as the one shown");
+                Err(Error::new(ErrorKind::InvalidInput, text))
             }
         }
     }
@@ -176,7 +177,7 @@ pub fn settle(pause: &Pause, decision: &Decision, now: i64) -> Result<Settled, E
                 return Ok(Settled::Before);
             }
             let word = pause.state.as_str();
-            let message = format!("pause {} was already decided: {word}", pause.id);
+            let message = format!("pause {} was already decided: {word}; the audit trail tells by whom", pause.id);
             Err(Error::new(ErrorKind::AlreadyDecided, message))
         }
         PauseState::Expired => Err(expired(&pause.id)),
@@ -188,7 +189,9 @@ pub fn settle(pause: &Pause, decision: &Decision, now: i64) -> Result<Settled, E
 }
 
 fn expired(id: &str) -> Error {
-    Error::new(ErrorKind::Expired, format!("pause {id} has expired: the call did not run"))
+    let text =
+        format!("pause {id} has expired: the call did not run; say something new, or `recover`, and the model is told");
+    Error::new(ErrorKind::Expired, text)
 }
 
 /// What a decision does to a pause.

@@ -91,7 +91,7 @@ fn check(core: &Core, pause: &Pause, decision: Decision, changed: ChangedTools) 
         Decision::Reject { .. } | Decision::Reply { .. } => Ok(decision),
         Decision::Approve | Decision::Edit { .. } => {
             // What was shown is bound to the tool as it was.
-            if let (ChangedTools::Refuse, Some(change)) = (changed, change_of(core, pause)) {
+            if let Some(change) = change_of(core, pause, changed) {
                 return Err(Error::new(ErrorKind::InvalidTool, change));
             }
             normalised(core, pause, decision)
@@ -99,18 +99,18 @@ fn check(core: &Core, pause: &Pause, decision: Decision, changed: ChangedTools) 
     }
 }
 
-/// How the tool of a pause differs from the one that was shown, as a person is told. A tool that a filter adds is not
-/// known here.
-fn change_of(core: &Core, pause: &Pause) -> Option<String> {
+/// Why the tool of a pause cannot run, as a person is told: it differs from the one that was shown and that is not
+/// accepted, or it is gone, and then there is nothing to accept. A tool that a filter adds is not known here.
+fn change_of(core: &Core, pause: &Pause, changed: ChangedTools) -> Option<String> {
     let tool = &pause.tool;
     match core.kernel.find_tool(tool) {
-        Some(known) if schema_hash(known) == pause.schema_hash => None,
+        Some(known) if changed == ChangedTools::Accept || schema_hash(known) == pause.schema_hash => None,
         Some(_) => Some(format!(
             "the tool `{tool}` has changed since the call was shown: reject it, ask the model again, or accept changed \
              tools"
         )),
         None => Some(format!(
-            "the tool `{tool}` is gone since the call was shown: reject the call, or accept changed tools"
+            "the tool `{tool}` is gone since the call was shown: decide in the program that has it, or reject or reply"
         )),
     }
 }

@@ -170,9 +170,10 @@ impl Holding {
         let token = match &self.by {
             Some(by) if by == holder => self.token,
             Some(_) if now < self.until => {
+                // A holder that lives renews its lease again and again: when it will be done is not known here.
                 let wait = Duration::from_millis(self.until.saturating_sub(now).unsigned_abs());
                 let message = format!(
-                    "conversation `{conversation}` is in use by another turn, for at most {} s more: try again then",
+                    "another process works on conversation `{conversation}`; if that process died it is free in at most {} s",
                     wait.as_millis().div_ceil(1000)
                 );
                 return Err(Error::new(ErrorKind::Busy, message).with_retry_after(wait));
