@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use crate::{
     catalog::{ANTHROPIC, AnthropicEndpoint, Auth},
     client::{Client, Target},
-    http::{HttpClient, HttpSettings},
+    http::{HttpClient, HttpRequest, HttpSettings},
     limit::Limiter,
     retry::RetryPolicy,
     secret::ApiKey,
@@ -220,6 +220,9 @@ impl AnthropicBuilder {
         }
         let endpoint = self.endpoint;
         let own_url = self.base_url.take().or_else(|| env(endpoint.base_url_env));
+        if let Some(url) = &own_url {
+            HttpRequest::check_url(url)?;
+        }
         let url = messages_url(own_url.as_deref().unwrap_or(endpoint.base_url));
         let has_own_auth = self.headers.contains_key(AUTHORIZATION) || self.headers.contains_key(KEY_HEADER);
         let key = match (self.api_key.take(), env(endpoint.key_env)) {
@@ -230,11 +233,7 @@ impl AnthropicBuilder {
             })?),
             // A server of one's own may need none.
             (None, None) if own_url.is_some() || has_own_auth => None,
-            (None, None) => {
-                let AnthropicEndpoint { name, key_env, .. } = endpoint;
-                let message = format!("no API key for {name}: set the environment variable {key_env}");
-                return Err(Error::new(ErrorKind::Auth, message));
-            }
+            (None, None) => return Err(ApiKey::missing(endpoint.name, &[endpoint.key_env])),
         };
         let auth = self.auth.or(endpoint.auth).unwrap_or(match self.version {
             ApiVersion::V2023_06_01 => Auth::Header(KEY_HEADER),

@@ -113,6 +113,9 @@ impl Connection {
         }
         let own_url = self.base_url.or_else(|| endpoint.base_url_env.and_then(&env));
         let is_elsewhere = own_url.is_some();
+        if let Some(url) = &own_url {
+            HttpRequest::check_url(url)?;
+        }
         let url = match own_url.as_deref().or(endpoint.base_url) {
             Some(base) => address(base, path),
             None => {
@@ -134,10 +137,7 @@ impl Connection {
                 })?),
                 // A server of one's own may need none; a provider answers without one only that it is missing.
                 None if is_elsewhere || has_own_auth || endpoint.auth == Auth::Optional => None,
-                None => {
-                    let message = format!("no API key for {}: set the environment variable {variable}", endpoint.name);
-                    return Err(Error::new(ErrorKind::Auth, message));
-                }
+                None => return Err(ApiKey::missing(endpoint.name, &[variable])),
             },
             (None, None) => None,
         };

@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 
 use crate::{
     client::{Client, Target},
-    http::{HttpClient, HttpSettings},
+    http::{HttpClient, HttpRequest, HttpSettings},
     limit::Limiter,
     retry::RetryPolicy,
     secret::ApiKey,
@@ -177,6 +177,9 @@ impl GeminiBuilder {
             return Err(problem);
         }
         let own_url = self.base_url.take().or_else(|| env(BASE_URL_ENV));
+        if let Some(url) = &own_url {
+            HttpRequest::check_url(url)?;
+        }
         let url = model_url(own_url.as_deref().unwrap_or(BASE_URL), &self.model)?;
         let has_own_auth = self.headers.contains_key(AUTHORIZATION) || self.headers.contains_key(&KEY_HEADER);
         let found = KEY_ENVS.iter().find_map(|variable| Some((*variable, env(variable)?)));
@@ -188,10 +191,7 @@ impl GeminiBuilder {
             })?),
             // A server of one's own may need none.
             (None, None) if own_url.is_some() || has_own_auth => None,
-            (None, None) => {
-                let message = "no API key for Gemini: set the environment variable GEMINI_API_KEY";
-                return Err(Error::new(ErrorKind::Auth, message));
-            }
+            (None, None) => return Err(ApiKey::missing("gemini", &KEY_ENVS)),
         };
         let mut headers = self.headers;
         if let Some(key) = key.as_ref().filter(|_| !has_own_auth) {

@@ -46,6 +46,14 @@ impl ApiKey {
         }
     }
 
+    /// The error of a model that has no key: where one may be given.
+    pub(crate) fn missing(provider: &str, variables: &[&str]) -> Error {
+        let variables = variables.join(" or ");
+        let text =
+            format!("no API key for {provider}: set the environment variable {variables} (in code: `.api_key(…)`)");
+        Error::new(ErrorKind::Auth, text)
+    }
+
     fn named(text: &str, what: &str) -> Result<Self, Error> {
         let key = text.trim();
         let problem = if key.is_empty() {

@@ -58,6 +58,11 @@ impl HttpRequest {
         Ok(Self { method: Method::GET, url: parse(url)?, headers: HeaderMap::new(), body: Vec::new() })
     }
 
+    /// Whether an address can be used, as somebody wrote it: before a path is added, so that an error quotes what was given.
+    pub(crate) fn check_url(url: &str) -> Result<(), Error> {
+        parse(url).map(|_| ())
+    }
+
     /// The headers, to add to.
     pub fn headers_mut(&mut self) -> &mut HeaderMap {
         &mut self.headers
