@@ -151,7 +151,12 @@ async fn more<W: std::io::Write>(
     Ok(match listen(Want::Line, input, signals).await? {
         Some(Heard::Text(line)) => Some(line.trim().to_owned()),
         // Without an end nothing was said.
-        Some(Heard::TooLong | Heard::Over) | None => None,
+        Some(Heard::TooLong) => None,
+        // Neither of them ended the line of the question.
+        Some(Heard::Over) | None => {
+            terminal.line("")?;
+            None
+        }
     })
 }
 

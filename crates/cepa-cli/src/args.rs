@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 const EXIT_CODES: &str = "Exit codes:
   0    done: the turn is completed
   1    an error; what it was is said on standard error in one line
-  2    the command line or a setting is wrong
+  2    the command line or a setting is wrong, or the key is missing
   3    the turn waits for a decision: see `cepa pending`
   4    the turn used up its tool calls (max_batches)
   130  cancelled (Ctrl-C)
@@ -19,7 +19,8 @@ const ABOUT: &str =
 Without a command it opens a chat.";
 
 const MODELS: &str = "The model: --model, else `model` in cepa.toml, else the key in OPENAI_API_KEY or ANTHROPIC_API_KEY, else an Ollama or
-llama.cpp server on this machine, else a small stand-in that needs no network.
+llama.cpp server on this machine, else a small stand-in that needs no network. A key of another provider, such as
+GEMINI_API_KEY or GOOGLE_API_KEY, chooses nothing by itself: name its model.
 
 Settings are read from cepa.toml in this folder, and below it in the user's configuration folder (`cepa doctor` says where):
 model, base_url, api_key_env, system_prompt, max_batches, root, db.";
@@ -37,7 +38,7 @@ pub(crate) struct Cli {
 /// Options of every command.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Options {
-    /// The model: openai/NAME, openai-responses/NAME, anthropic/NAME, gemini/NAME, ollama/NAME, llamacpp, offline, or another provider of the catalog
+    /// The model: openai/NAME, openai-responses/NAME, anthropic/NAME, gemini/NAME, ollama/NAME, llama.cpp, offline, or another provider of the catalog
     #[arg(long, global = true, value_name = "PROVIDER/NAME")]
     pub(crate) model: Option<String>,
     /// Where the model's server is, if not at its usual address
@@ -52,13 +53,16 @@ pub(crate) struct Options {
     /// The database that keeps conversations [default: in the user's data folder]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) db: Option<PathBuf>,
+    /// Who decides, for the audit trail [default: the user of this system]
+    #[arg(long = "as", global = true, value_name = "NAME")]
+    pub(crate) actor: Option<String>,
 }
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Command {
     /// Talk (also what happens without a command)
     Chat,
-    /// One turn, for scripts
+    /// One turn, for scripts. Calls that wait in the conversation are cancelled by the new message
     #[command(after_help = EXIT_CODES)]
     Run {
         /// What to say; `-` reads it from standard input. What is piped in beside a prompt is added to it
@@ -75,7 +79,12 @@ pub(crate) enum Command {
     },
     /// Let a waiting call run as it was shown; the turn goes on
     #[command(after_help = EXIT_CODES)]
-    Approve(Decide),
+    Approve {
+        #[command(flatten)]
+        decide: Decide,
+        #[command(flatten)]
+        changed: Changed,
+    },
     /// Do not let a waiting call run
     #[command(after_help = EXIT_CODES)]
     Reject {
@@ -89,6 +98,8 @@ pub(crate) enum Command {
     Edit {
         #[command(flatten)]
         decide: Decide,
+        #[command(flatten)]
+        changed: Changed,
         /// The arguments: a JSON object; `-` reads it from standard input
         args: String,
     },
@@ -107,7 +118,7 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
         /// How many
-        #[arg(long, short = 'n', default_value_t = 50, value_name = "NUMBER")]
+        #[arg(long, short = 'n', default_value_t = 50, value_name = "NUMBER", value_parser = at_least_one)]
         limit: usize,
     },
     /// Show a conversation
@@ -131,6 +142,14 @@ pub(crate) enum Command {
     Recover,
 }
 
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("give at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
 /// Which call is decided, and how the turn that goes on is shown.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Decide {
@@ -139,6 +158,11 @@ pub(crate) struct Decide {
     /// Print events as JSON lines; the last one is the result
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// For the decisions that let a call run.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Changed {
     /// Let the call run though its tool has changed since it was shown
     #[arg(long)]
     pub(crate) accept_changed_tools: bool,

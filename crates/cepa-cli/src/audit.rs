@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     exit::{Exit, Problem},
     json_lines::Time,
-    list::when,
+    list::when_exactly,
     session::Session,
     visible::one_line,
 };
@@ -42,7 +42,10 @@ pub(crate) async fn audit(session: &mut Session, json: bool) -> Result<Exit, Pro
         }
     }
     if count == 0 && !json {
-        writeln!(out, "nobody was asked anything")?;
+        match &conversation {
+            Some(id) => writeln!(out, "nothing in conversation {}", one_line(id, 100))?,
+            None => writeln!(out, "nobody was asked anything")?,
+        }
     }
     out.flush()?;
     Ok(Exit::Completed)
@@ -62,7 +65,7 @@ fn for_programs(entry: &AuditEntry) -> Value {
 /// One line: when, what, by whom, which call, in which conversation.
 fn for_people(entry: &AuditEntry) -> String {
     let text = |name: &str| entry.data.get(name).and_then(Value::as_str).map(|text| one_line(text, LINE));
-    let mut line = format!("{}  {:<9}", when(entry.at), entry.what.as_str());
+    let mut line = format!("{}  {:<9}", when_exactly(entry.at), entry.what.as_str());
     if let Some(pause) = &entry.pause {
         line.push_str(&format!("  {}", one_line(pause, 100)));
     }

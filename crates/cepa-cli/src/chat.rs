@@ -26,8 +26,7 @@ use crate::{
     visible::one_line,
 };
 
-const HELP: &str = "\
-  /new            begin a new conversation
+const HELP: &str = "  /new            begin a new conversation
   /open ID        continue another one
   /pending        decide the calls that wait
   /history        show this conversation
@@ -202,7 +201,8 @@ impl Chat<'_> {
             "/open" => {
                 rest.clone_into(&mut self.id);
                 self.last = None;
-                self.terminal.line(&format!("conversation: {}", one_line(&self.id, 100)))?;
+                let new = if self.is_new().await? { " (new: nothing was said in it yet)" } else { "" };
+                self.terminal.line(&format!("conversation: {}{new}", one_line(&self.id, 100)))?;
                 self.enter().await?;
             }
             "/pending" => {
@@ -294,6 +294,12 @@ impl Chat<'_> {
             },
         }
         self.decide_waiting().await.map(|_| ())
+    }
+
+    /// Whether the store knows nothing of this conversation.
+    async fn is_new(&mut self) -> Result<bool, Problem> {
+        let Some(store) = self.session.existing_store()? else { return Ok(true) };
+        Ok(store.page(&self.id, 0, 1).await?.is_empty() && store.live_turns(Some(&self.id)).await?.is_empty())
     }
 
     /// Asks what waits in this conversation; whether anything did.

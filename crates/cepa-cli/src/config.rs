@@ -60,6 +60,8 @@ pub(crate) struct Settings {
     pub(crate) system_prompt: Option<String>,
     pub(crate) max_batches: Option<u32>,
     pub(crate) conversation: Option<String>,
+    /// Who decides, as the audit trail names them.
+    pub(crate) actor: String,
     /// The folder of the tools.
     pub(crate) root: PathBuf,
     /// Whether `--root` named it.
@@ -99,7 +101,12 @@ impl Settings {
         if conversation.as_deref() == Some("") {
             return Err(invalid("the conversation's id is blank: give one, or leave --conversation away"));
         }
+        let actor = options.actor.clone().map(|name| name.trim().to_owned());
+        if actor.as_deref() == Some("") {
+            return Err(invalid("the name of who decides is blank: give one, or leave --as away"));
+        }
         Ok(Self {
+            actor: actor.unwrap_or_else(|| places::user(env).unwrap_or_else(|| "cepa-cli".to_owned())),
             model: wish(options, project_model, user_model)?,
             system_prompt: project.system_prompt.or(user.system_prompt),
             max_batches: project.max_batches.or(user.max_batches),
@@ -232,7 +239,13 @@ impl File {
                 return Err(format!(": there is no setting `{}`: {hint}", one_line(key, 60)));
             }
         }
-        let file: Self = toml::from_str(text).map_err(|error| at(&error))?;
+        let file: Self = toml::from_str(text).map_err(|error| {
+            let one = |(key, value): (&String, &toml::Value)| toml::Table::from_iter([(key.clone(), value.clone())]);
+            let wrong = table.iter().find(|member| one(*member).try_into::<Self>().is_err());
+            let line = at(&error);
+            // The line alone does not say it where a value goes over several.
+            wrong.map_or_else(|| line.clone(), |(key, _)| line.replacen(": ", &format!(": {key}: "), 1))
+        })?;
         if file.max_batches.is_some_and(|batches| !MAX_BATCHES.contains(&batches)) {
             return Err(format!(": max_batches must be {} to {}", MAX_BATCHES.start(), MAX_BATCHES.end()));
         }

@@ -64,8 +64,9 @@ fn without_files_everything_is_as_usual() {
 fn what_is_wrong_is_named_with_its_file_and_line() {
     for (text, expected) in [
         ("modle = \"a/b\"", "there is no setting `modle`: do you mean model?"),
-        ("\nmodel = 3", ", line 2: invalid type: integer `3`, expected a string"),
+        ("\nmodel = 3", ", line 2: model: invalid type: integer `3`, expected a string"),
         ("model = \"a/b\nroot = \"x\"", ", line 1: "),
+        ("system_prompt = \"a\"\nmax_batches = \"3\"", ", line 2: max_batches: invalid type: string"),
         ("max_batches = 0", "max_batches must be 1 to 1000"),
         ("base_url = \"http://localhost:1\"", "set model"),
         ("db = \"\"", "db is blank"),
@@ -138,6 +139,21 @@ fn a_link_does_not_lead_out_of_the_folder_either() {
     let here = Here::new("root = \"link\"", "");
     std::os::unix::fs::symlink("/", here.folder.path().join("project/link")).unwrap();
     assert!(here.read(&Options::default()).unwrap_err().contains("outside"));
+}
+
+#[test]
+fn who_decides_is_who_was_named_then_who_is_logged_in() {
+    let actor = |name: Option<&str>, user: Option<&str>| {
+        let options = Options { actor: name.map(str::to_owned), ..Options::default() };
+        let user = user.map(OsString::from);
+        let env = move |name: &str| user.clone().filter(|_| name == "USER");
+        let here = tempfile::tempdir().unwrap();
+        Settings::read(&options, here.path(), &env).map(|settings| settings.actor).map_err(|error| error.kind())
+    };
+    assert_eq!(actor(Some(" anna "), Some("root")), Ok("anna".to_owned()));
+    assert_eq!(actor(None, Some("root")), Ok("root".to_owned()));
+    assert_eq!(actor(None, None), Ok("cepa-cli".to_owned()));
+    assert_eq!(actor(Some(" "), None), Err(ErrorKind::InvalidConfig));
 }
 
 #[test]

@@ -69,6 +69,8 @@ impl Problem {
         match self {
             Self::Told(turn) => match turn.error.kind() {
                 ErrorKind::InvalidConfig => Exit::Usage,
+                // A key that is missing, or cannot be one; what a provider says about a key has a status.
+                ErrorKind::Auth if turn.error.status().is_none() => Exit::Usage,
                 ErrorKind::Cancelled => Exit::Cancelled,
                 _ => Exit::Failed,
             },
@@ -139,6 +141,13 @@ mod tests {
     fn an_error_is_one_line_whatever_a_server_said() {
         let error = Error::new(ErrorKind::Auth, "no\nkey \u{1b}[31m").with_provider("openai").with_status(401);
         assert_eq!(error_line(&error), "no key ␛[31m [auth, openai, status 401]");
+    }
+
+    #[test]
+    fn a_missing_key_is_a_setting_and_a_refused_one_is_an_error() {
+        let missing = Error::new(ErrorKind::Auth, "no API key");
+        assert_eq!(Problem::from(missing.clone()).exit(), Exit::Usage);
+        assert_eq!(Problem::from(missing.with_status(401)).exit(), Exit::Failed);
     }
 
     #[test]

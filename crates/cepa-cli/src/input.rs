@@ -258,7 +258,7 @@ pub(crate) fn read_to_end() -> Result<String, Error> {
     let (done, is_done) = mpsc::channel::<()>();
     std::thread::spawn(move || {
         if is_done.recv_timeout(Duration::from_secs(2)) == Err(mpsc::RecvTimeoutError::Timeout) {
-            stderr::note("reading standard input to its end (give `</dev/null` if there is none)");
+            stderr::note("reading standard input (end with Ctrl-D, or give </dev/null)");
         }
     });
     let mut bytes = Vec::new();

@@ -52,7 +52,10 @@ pub(crate) async fn pending(session: &mut Session, json: bool) -> Result<Exit, P
         }
     }
     if !pauses.is_empty() {
-        writeln!(out, "decide with: cepa approve|reject|edit|reply ID")?;
+        writeln!(out, "decide with one of:")?;
+        for way in ["approve ID", "reject ID [WHY]", "edit ID '{\"path\": …}'", "reply ID TEXT"] {
+            writeln!(out, "  cepa {way}")?;
+        }
     }
     out.flush()?;
     Ok(Exit::Completed)
@@ -211,8 +214,17 @@ fn no_conversation(id: &str) -> Problem {
 
 /// A time as a person reads it, in the zone of this machine.
 pub(crate) fn when(ms: i64) -> String {
+    time(ms, "%Y-%m-%d %H:%M")
+}
+
+/// A time as it must stand in a trail: with its seconds, and with the zone's distance from UTC.
+pub(crate) fn when_exactly(ms: i64) -> String {
+    time(ms, "%Y-%m-%d %H:%M:%S%:z")
+}
+
+fn time(ms: i64, format: &str) -> String {
     match jiff::Timestamp::from_millisecond(ms) {
-        Ok(time) => time.to_zoned_datetime(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
+        Ok(time) => time.to_zoned_datetime(jiff::tz::TimeZone::system()).strftime(format).to_string(),
         Err(_) => "?".to_owned(),
     }
 }

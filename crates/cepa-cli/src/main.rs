@@ -83,18 +83,18 @@ async fn command(session: &mut Session, command: Command) -> Result<Exit, Proble
         Command::Chat => chat::chat(session).await,
         Command::Run { prompt, json } => run::run(session, &prompt, json).await,
         Command::Pending { json } => list::pending(session, json).await,
-        Command::Approve(decide) => run::decide(session, &decide, Decision::Approve).await,
+        Command::Approve { decide, changed } => run::decide(session, &decide, Some(&changed), Decision::Approve).await,
         Command::Reject { decide, reason } => {
             let reason = Some(run::text_or_stdin(&reason)?).filter(|reason| !reason.trim().is_empty());
-            run::decide(session, &decide, Decision::Reject { reason }).await
+            run::decide(session, &decide, None, Decision::Reject { reason }).await
         }
-        Command::Edit { decide, args } => {
+        Command::Edit { decide, changed, args } => {
             let decision = Decision::edit(&run::text_or_stdin(&[args])?)?;
-            run::decide(session, &decide, decision).await
+            run::decide(session, &decide, Some(&changed), decision).await
         }
         Command::Reply { decide, text } => {
             let content = run::text_or_stdin(&text)?;
-            run::decide(session, &decide, Decision::Reply { content }).await
+            run::decide(session, &decide, None, Decision::Reply { content }).await
         }
         Command::Conversations { json, limit } => list::conversations(session, json, limit).await,
         Command::History { id, json } => list::history(session, &id, json).await,

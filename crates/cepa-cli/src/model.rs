@@ -28,6 +28,8 @@ const OPENAI_RESPONSES: &str = "openai-responses";
 const GEMINI: &str = "gemini";
 /// The same models over the wire of another, for which the same key counts.
 const GEMINI_OPENAI: &str = "gemini-openai";
+/// Its key's other name, which the catalog does not have.
+const GOOGLE_KEY: &str = "GOOGLE_API_KEY";
 
 /// The models that a key alone chooses. <https://developers.openai.com/api/docs/models>,
 /// <https://platform.claude.com/docs/en/about-claude/models/overview>
@@ -94,13 +96,14 @@ pub(crate) async fn choose(wish: Option<&ModelWish>, env: Env<'_>) -> Result<Cho
         return build(&wish, "it answers on this machine", env);
     }
     let mut why = "a small stand-in, because there is no key and no local model".to_owned();
-    let keyed = ENDPOINTS.iter().find(|endpoint| endpoint.key_env.is_some_and(|variable| env(variable).is_some()));
+    let keys = ENDPOINTS.iter().filter_map(|endpoint| Some((endpoint.name, endpoint.key_env?)));
+    let keyed = keys.chain([(GEMINI, GOOGLE_KEY)]).find(|(_, variable)| env(variable).is_some());
     match keyed {
-        Some(Endpoint { name, key_env: Some(variable), .. }) => {
-            let name = if *name == GEMINI_OPENAI { GEMINI } else { name };
+        Some((name, variable)) => {
+            let name = if name == GEMINI_OPENAI { GEMINI } else { name };
             why.push_str(&format!("; {variable} is set: choose a model with --model {name}/NAME"));
         }
-        Some(_) | None => why.push_str("; for a real one set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama"),
+        None => why.push_str("; for a real one set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama"),
     }
     build(&ModelWish { model: OFFLINE.to_owned(), ..ModelWish::default() }, &why, env)
 }
@@ -224,7 +227,7 @@ fn key_in(variable: &str, env: Env<'_>) -> Result<String, Error> {
 }
 
 fn unknown(wished: &str) -> Error {
-    let mut names: Vec<&str> = vec![OFFLINE, OPENAI, OPENAI_RESPONSES, ANTHROPIC, GEMINI, OLLAMA, "llamacpp"];
+    let mut names: Vec<&str> = vec![OFFLINE, OPENAI, OPENAI_RESPONSES, ANTHROPIC, GEMINI, OLLAMA, LLAMA_CPP];
     names.extend(
         ENDPOINTS.iter().map(|endpoint| endpoint.name).filter(|name| ![OPENAI, OLLAMA, LLAMA_CPP].contains(name)),
     );

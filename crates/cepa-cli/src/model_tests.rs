@@ -119,6 +119,9 @@ async fn gemini_speaks_its_own_wire() {
     assert_eq!(chosen.model.origin().provider.as_ref(), "gemini");
     let chosen = choose(None, &env(&[("GEMINI_API_KEY", "AIza-1234567890")])).await.unwrap();
     assert!(chosen.line().contains("--model gemini/NAME"), "{}", chosen.line());
+    let chosen = choose(None, &env(&[("GOOGLE_API_KEY", "AIza-1234567890")])).await.unwrap();
+    assert!(chosen.line().contains("GOOGLE_API_KEY is set") && chosen.is_offline(), "{}", chosen.line());
+    assert!(chosen.line().contains("--model gemini/NAME"), "{}", chosen.line());
 }
 
 #[tokio::test]

@@ -14,7 +14,8 @@ const HELP: &str = "I am cepa's offline model: no language model, only a stand-i
   list files            read README.md         search for TEXT
   write hello to notes.txt                     replace hello with good day in notes.txt
   run ls                what time is it        what did I say
-Several at once are separated by semicolons. For a real model set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama.";
+Several at once are separated by semicolons. For a real model set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama, or name one
+with --model PROVIDER/NAME; `cepa doctor` says what is there.";
 
 /// A long result is repeated only so far.
 const SHOWN: usize = 4_000;

@@ -14,6 +14,12 @@ pub(crate) fn process_env(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// Who is logged in, as the system's variables say.
+pub(crate) fn user(env: Env<'_>) -> Option<String> {
+    let name = |variable| Some(env(variable)?.to_string_lossy().trim().to_owned()).filter(|name| !name.is_empty());
+    ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(name)
+}
+
 /// The user's settings file, whether it is there or not. `None` if nothing says where it would be.
 pub(crate) fn user_config(env: Env<'_>) -> Option<PathBuf> {
     Some(folder(env, "XDG_CONFIG_HOME", ".config", "APPDATA")?.join("cepa").join("cepa.toml"))

@@ -1,11 +1,12 @@
 //! `cepa recover`: finishes the turns that a crash interrupted, or that waited too long, each in the folder where it began.
+//! What another process works on is left alone.
 
 use cepa::{TurnResult, TurnStore, ids};
 
 use crate::{
     exit::{Exit, Problem},
     run,
-    session::Session,
+    session::{LEASE, Session},
     signals::Signals,
     stderr,
     visible::one_line,
@@ -26,13 +27,21 @@ pub(crate) async fn recover(session: &mut Session) -> Result<Exit, Problem> {
     for turn in interrupted {
         let conversation = session.conversation_of_turn(&turn.id, &turn.conversation).await?;
         let recovered = tokio::select! {
-            recovered = conversation.recover() => recovered,
+            recovered = conversation.recover_if_free() => recovered,
             _ = signals.next() => return Err(Problem::Quit),
         };
         let name = one_line(&turn.conversation, 100);
         match recovered {
-            // Another process was faster.
-            Ok(None) => {}
+            Ok(None) => {
+                // If it is no longer there, another process was faster.
+                if store.interrupted(ids::now_ms()).await?.iter().any(|left| left.id == turn.id) {
+                    stderr::note(&format!(
+                        "conversation {name}: another process is working on it, left alone (if that process died, it is free in \
+                         at most {} s)",
+                        LEASE.as_secs()
+                    ));
+                }
+            }
             Ok(Some(result)) => {
                 stderr::note(&format!("conversation {name}: {}", result.status.as_str()));
                 show(&result)?;

@@ -2,10 +2,14 @@
 
 use std::io::{self, IsTerminal};
 
-use cepa::{CancellationToken, Decision, Decisions, Error, ErrorKind, TurnResult, TurnStream, ids};
+use cepa::{
+    CancellationToken, Decision, Decisions, Error, ErrorKind, Pause, PauseState, TurnError, TurnResult, TurnStore,
+    TurnStream, ids,
+};
+use serde_json::Value;
 
 use crate::{
-    args::Decide,
+    args::{Changed, Decide},
     drive::{View, drive},
     exit::{Exit, Problem},
     input,
@@ -46,46 +50,101 @@ pub(crate) async fn run(session: &mut Session, prompt: &[String], json: bool) ->
             finished = session.finish_interrupted(&id) => finished?,
             _ = signals.next() => return Err(Problem::Quit),
         }
+        let store = session.store()?;
+        let waiting = store.pending(Some(&id)).await?;
         let cancel = CancellationToken::new();
         let turn = conversation.chat_stream_with(message, session.options(&cancel)?);
-        go_on(session, turn, &cancel, &mut signals, view.as_mut()).await
+        let ended = go_on(session, turn, &cancel, &mut signals, view.as_mut()).await;
+        say_cancelled(&*store, &waiting).await?;
+        ended
     }
     .await;
     told(ran, view.as_mut(), Some(&id))
 }
 
-/// Decides one waiting call, and drives the turn on.
+/// Decides one waiting call, and drives the turn on. `changed` is there where the decision would let the call run.
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) async fn decide(session: &mut Session, decide: &Decide, decision: Decision) -> Result<Exit, Problem> {
+pub(crate) async fn decide(
+    session: &mut Session,
+    decide: &Decide,
+    changed: Option<&Changed>,
+    decision: Decision,
+) -> Result<Exit, Problem> {
     let mut view = view(decide.json);
     let mut id = None;
     let decided = async {
         let mut signals = listen()?;
         let store = session.existing_store()?;
-        let pause = match &store {
-            Some(store) => store.pause(&decide.pause).await?,
+        let pause = match store {
+            Some(store) => store.pause(&decide.pause).await?.map(|pause| (store, pause)),
             None => None,
         };
-        let Some(pause) = pause else {
+        let Some((store, pause)) = pause else {
             let text = format!("there is no waiting call {}: see `cepa pending`", one_line(&decide.pause, 100));
             return Err(Problem::new(ErrorKind::NotPaused, text));
         };
         id = Some(pause.conversation.clone());
         let conversation = session.conversation_of_turn(&pause.turn, &pause.conversation).await?;
         say_model(session).await?;
+        if is_decided_so(&pause, &decision) {
+            let is_over = store.turn(&pause.turn).await?.is_none_or(|stored| !stored.row.state.is_live());
+            stderr::note(match is_over {
+                true => "already decided this way; this is what came of it:",
+                false => "already decided this way; the turn goes on",
+            });
+        }
         let cancel = CancellationToken::new();
-        let decisions = Decisions::one(pause.id, decision);
+        let decisions = Decisions::one(&pause.id, decision);
         let mut options = session.options(&cancel)?;
-        if decide.accept_changed_tools {
+        if changed.is_some_and(|changed| changed.accept_changed_tools) {
             options = options.accept_changed_tools();
         }
         let turn = conversation.resume_stream(decisions, options);
-        go_on(session, turn, &cancel, &mut signals, view.as_mut()).await
+        match go_on(session, turn, &cancel, &mut signals, view.as_mut()).await {
+            Err(Problem::Told(failed)) if changed.is_some() && can_be_accepted(session, &pause, &failed)? => {
+                let mut failed = *failed;
+                let message = format!("{} (--accept-changed-tools does that)", failed.error.message());
+                failed.error = failed.error.with_message(message);
+                Err(failed.into())
+            }
+            decided => decided,
+        }
     }
     .await;
     told(decided, view.as_mut(), id.as_deref())
+}
+
+/// Says which of the calls that waited the new message cancelled: nobody can decide about them any more.
+async fn say_cancelled(store: &dyn TurnStore, waited: &[Pause]) -> Result<(), Error> {
+    for pause in waited {
+        if store.pause(&pause.id).await?.is_some_and(|now| now.state == PauseState::Cancelled) {
+            stderr::note(&format!("this message cancelled the waiting call {}: {}", pause.id, shown::summary(pause)));
+        }
+    }
+    Ok(())
+}
+
+/// Whether this is the decision that was made before. The digits and the order of edited arguments are told apart by the
+/// library, which then refuses.
+fn is_decided_so(pause: &Pause, decision: &Decision) -> bool {
+    match (&pause.decision, decision) {
+        (Some(Decision::Edit { args: before }), Decision::Edit { args }) => {
+            let value = |args: &str| serde_json::from_str::<Value>(args).ok();
+            value(before) == value(args)
+        }
+        (before, decision) => before.as_ref() == Some(decision),
+    }
+}
+
+/// Whether a decision failed because the tool is another now. If the tool is gone there is nothing to accept.
+fn can_be_accepted(session: &Session, pause: &Pause, failed: &TurnError) -> Result<bool, Error> {
+    let is_there = || {
+        let tools = cepa_cli::tools::ready_tools(&session.root()?)?;
+        Ok(tools.iter().any(|tool| tool.name() == pause.tool))
+    };
+    if failed.error.kind() == ErrorKind::InvalidTool { is_there() } else { Ok(false) }
 }
 
 async fn go_on(

@@ -24,7 +24,7 @@ use crate::{
 /// A tool's longer result is cut for the model, which can read on in it.
 const MAX_RESULT_CHARS: usize = 30_000;
 /// How long a process that died keeps others from its conversation, and how long we wait for one.
-const LEASE: Duration = Duration::from_secs(10);
+pub(crate) const LEASE: Duration = Duration::from_secs(10);
 const LEASE_WAIT: Duration = Duration::from_secs(13);
 
 /// The value of a turn's context by which a decision finds back to where the call was shown.
@@ -179,7 +179,7 @@ impl Session {
             api_key_env: wish.api_key_env,
         };
         let context = ToolContext::new().with_value(ORIGIN, origin)?;
-        Ok(TurnOptions::new().context(context).cancel(cancel.clone()).actor("cepa-cli"))
+        Ok(TurnOptions::new().context(context).cancel(cancel.clone()).actor(&self.settings.actor))
     }
 
     /// The conversation of a stored turn, in the folder where the turn began and, unless another was asked for, with its model.

@@ -103,7 +103,8 @@ fn slash_commands() {
     home.say("my onion is red").ends(0);
     let mut chat = home.chat();
     chat.say("/help");
-    chat.until("/pending");
+    let help = chat.until("/pending");
+    assert!(help.contains("\n  /new "), "{help}");
     chat.say("/history");
     chat.until("my onion is red");
     chat.say("/tools");
@@ -118,7 +119,10 @@ fn slash_commands() {
     chat.until("Nothing yet");
     chat.say("/retry");
     chat.until("You said:\n  what did I say\n");
+    chat.say("/open nope");
+    chat.until("conversation: nope (new");
     chat.say("/open talk");
+    chat.until("conversation: talk\n");
     chat.say("what did I say");
     chat.until("You said:\n  my onion is red\n");
     chat.say("two lines \\");

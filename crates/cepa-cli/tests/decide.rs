@@ -22,7 +22,9 @@ fn an_approved_call_runs_once_however_often_it_is_approved() {
     assert!(home.pending().is_empty());
     // H4: the same again tells the same and runs nothing.
     std::fs::remove_file(home.file("notes.txt")).unwrap();
-    assert_eq!(home.cepa(&["approve", &pause]).ends(0), answer);
+    let again = home.cepa(&["approve", &pause]);
+    assert_eq!(again.ends(0), answer);
+    assert!(again.err.contains("already decided this way; this is what came of it:"), "{again:?}");
     assert!(!home.file("notes.txt").exists());
     home.cepa(&["reject", &pause]).fails_with(1, "already decided");
 }
@@ -42,6 +44,9 @@ fn a_list_of_waiting_calls_says_all_that_a_script_needs() {
         shown.ends(0).contains("write_file waits for your decision:\n    path: notes.txt\n    content: hello\n"),
         "{shown:?}"
     );
+    for way in ["edit ID '{\"path\": …}'", "reply ID TEXT"] {
+        assert!(shown.out.contains(way), "{shown:?}");
+    }
 }
 
 #[test]
@@ -55,7 +60,9 @@ fn rejected_edited_and_answered_calls() {
     home.say("write hello to notes.txt").ends(3);
     let pause = home.only_pause("write_file");
     home.cepa(&["edit", &pause, "{\"path\": 3}"]).fails_with(1, "cannot run");
-    home.cepa(&["edit", &pause, "good day"]).fails_with(1, "not valid JSON");
+    for no_object in ["good day", "[1]", "\"a\""] {
+        home.cepa(&["edit", &pause, no_object]).fails_with(1, "give an object, such as the one shown");
+    }
     home.cepa(&["edit", &pause, r#"{"path": "other.txt", "content": "good day"}"#]).ends(0);
     assert_eq!(home.text("other.txt"), "good day");
     assert!(!home.file("notes.txt").exists());
@@ -112,7 +119,11 @@ fn a_new_message_cancels_what_waits() {
     let home = Home::new();
     home.say("write hello to notes.txt").ends(3);
     let pause = home.only_pause("write_file");
-    home.say("hello").ends(0);
+    let ran = home.say("hello");
+    ran.ends(0);
+    assert!(ran.err.contains(&format!("this message cancelled the waiting call {pause}: write_file")), "{ran:?}");
+    assert!(!home.say("hello").err.contains("cancelled"));
+    assert!(home.cepa(&["run", "--help"]).ends(0).contains("cancelled by the new message"));
     assert!(home.pending().is_empty());
     home.cepa(&["approve", &pause]).fails_with(1, "cancelled");
     assert!(!home.file("notes.txt").exists());
@@ -170,6 +181,56 @@ fn end_group(leader: &str) {
     kill_process_group(leader, Signal::KILL).unwrap();
 }
 
+#[cfg(unix)]
+#[test]
+fn a_turn_that_another_process_works_on_is_no_crash() {
+    let home = Home::new();
+    home.say("run touch began; sleep 60").ends(3);
+    let child = home.command(&["approve", &home.only_pause("run_shell")]).spawn().unwrap();
+    wait_for(&home.file("began"));
+    let ran = home.cepa(&["recover"]);
+    assert_eq!(ran.ends(0), "");
+    assert!(ran.err.contains("conversation talk: another process is working on it, left alone"), "{ran:?}");
+    common::interrupt(&child);
+    finished(child.wait_with_output().unwrap()).ends(130);
+    assert!(home.cepa(&["recover"]).err.contains("no turn was interrupted"));
+}
+
+// H8: the error for another tool names the way to accept it, where there is one.
+#[test]
+fn a_call_whose_tool_has_changed_since_it_was_shown() {
+    let home = Home::new();
+    home.say("write hello to notes.txt").ends(3);
+    let pause = home.only_pause("write_file");
+    // Without Python there is nobody to change it.
+    if !home.sql("update pauses set tool = 'gone_tool'") {
+        return;
+    }
+    for flags in [&[][..], &["--accept-changed-tools"]] {
+        let ran = home.cepa(&[&["approve", &pause], flags].concat());
+        ran.fails_with(1, "is gone");
+        assert!(!ran.err.contains("accept"), "{ran:?}");
+    }
+    home.sql("update pauses set tool = 'write_file', schema_hash = 'of another day'");
+    home.cepa(&["approve", &pause]).fails_with(1, "--accept-changed-tools");
+    home.cepa(&["reject", &pause, "--accept-changed-tools"]).ends(2);
+    home.cepa(&["approve", &pause, "--accept-changed-tools"]).ends(0);
+    assert_eq!(home.text("notes.txt"), "hello");
+}
+
+#[test]
+fn a_call_that_nobody_decided_in_time_says_how_to_go_on() {
+    let home = Home::new();
+    home.say("write hello to notes.txt").ends(3);
+    let pause = home.only_pause("write_file");
+    if !home.sql("update pauses set expires = 1") {
+        return;
+    }
+    home.cepa(&["approve", &pause]).fails_with(1, "say something new, or `recover`");
+    assert!(home.cepa(&["recover"]).ends(0).contains("did not run"));
+    assert!(!home.file("notes.txt").exists());
+}
+
 #[test]
 fn two_that_approve_at_once_run_it_once() {
     let home = Home::new();
@@ -208,5 +269,12 @@ fn the_audit_trail_tells_what_was_shown_decided_and_run() {
     assert!(trail[1]["actor"].as_str().is_some_and(|actor| !actor.is_empty()), "{json}");
     let shown = home.cepa(&["audit"]);
     assert!(shown.ends(0).contains("rejected") && !shown.out.contains('\u{1b}'), "{shown:?}");
-    assert_eq!(home.cepa(&["audit", "--conversation", "nobody"]).ends(0), "nobody was asked anything\n");
+    // 2030-01-31 12:00:07+00:00
+    let (at, zone) = shown.out.get(..25).unwrap().split_at(19);
+    assert!(at.matches(':').count() == 2 && zone.matches(':').count() == 1, "{shown:?}");
+    assert_eq!(home.cepa(&["audit", "--conversation", "nope"]).ends(0), "nothing in conversation nope\n");
+    // By whom: the one who is named, or who is logged in.
+    home.say("write hello to notes.txt").ends(3);
+    home.cepa(&["reject", &home.only_pause("write_file"), "--as", "anna"]).ends(0);
+    assert!(home.cepa(&["audit"]).ends(0).trim_end().lines().last().unwrap().contains("by anna"));
 }

@@ -2,7 +2,10 @@
 
 mod common;
 
-use std::process::Stdio;
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
 
 use common::{Home, feed, finished, server};
 use serde_json::{Value, json};
@@ -120,6 +123,20 @@ fn what_is_piped_in_is_part_of_the_message() {
 }
 
 #[test]
+fn a_read_that_takes_long_says_how_it_ends() {
+    let home = Home::new();
+    let mut child = home.command(&["run", "hello"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut told = String::new();
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    while !told.contains("reading standard input") {
+        assert!(err.read_line(&mut told).unwrap() > 0, "{told}");
+    }
+    assert!(told.contains("Ctrl-D") && told.contains("</dev/null"), "{told}");
+    drop(child.stdin.take());
+    assert!(finished(child.wait_with_output().unwrap()).ends(0).contains("offline model"));
+}
+
+#[test]
 fn input_that_is_not_utf8_is_replaced_and_that_is_said() {
     let home = Home::new();
     let ran = home.fed(&["run", "--conversation", "talk"], b"caf\xe9 au lait");
@@ -134,6 +151,9 @@ fn wrong_usage_is_code_2() {
     home.cepa(&["run"]).fails_with(2, "nothing to say");
     home.cepa(&["run", " "]).fails_with(2, "nothing to say");
     home.cepa(&["walk"]).ends(2);
+    let none = home.cepa(&["conversations", "-n", "0"]);
+    none.ends(2);
+    assert!(none.err.contains("give at least 1"), "{none:?}");
     home.cepa(&["edit", "p"]).ends(2);
     assert!(home.cepa(&["--help"]).ends(0).contains("opens a chat"));
     assert!(home.cepa(&["run", "--help"]).ends(0).contains("130"));

@@ -71,6 +71,20 @@ impl Drop for Terminal {
 }
 
 #[test]
+fn ctrl_c_in_the_middle_of_new_arguments_asks_again_on_a_new_line() {
+    let home = Home::new();
+    let mut terminal = Terminal::new(&home);
+    terminal.until("> ");
+    terminal.press("run ls\n");
+    terminal.until("later > ");
+    terminal.press("e\n");
+    terminal.until("(empty to go back): ");
+    common::interrupt(&terminal.child);
+    let asked = terminal.until("later > ");
+    assert!(asked.starts_with("\r\n"), "{asked:?}");
+}
+
+#[test]
 fn what_is_pasted_is_one_message_also_without_a_line_break_at_its_end() {
     let home = Home::new();
     let mut terminal = Terminal::new(&home);

@@ -97,6 +97,13 @@ impl Home {
         pending[0]["pause_id"].as_str().unwrap().to_owned()
     }
 
+    /// Changes the database behind our back; whether there is a Python to do it.
+    pub(crate) fn sql(&self, statement: &str) -> bool {
+        let script = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute(sys.argv[2]); db.commit()";
+        let done = Command::new("python3").args(["-c", script]).arg(self.db()).arg(statement).status();
+        done.is_ok_and(|status| status.success())
+    }
+
     /// A chat in the conversation `talk`, to talk with.
     pub(crate) fn chat(&self) -> Chat {
         let mut command = self.command(&["--conversation", "talk"]);
