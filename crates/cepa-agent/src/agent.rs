@@ -70,6 +70,8 @@ pub(crate) struct Core {
     pub(crate) lease_wait: Duration,
     /// Turns whose future was dropped: given up, not crashed.
     pub(crate) dropped: Mutex<HashSet<String>>,
+    /// The turns without a conversation that the agent's own handle began and that wait.
+    pub(crate) waiting: Arc<Mutex<HashSet<String>>>,
 }
 
 /// An agent; see [`Agent::builder`].
@@ -333,6 +335,7 @@ impl AgentBuilder {
             lease: self.lease,
             lease_wait: self.lease_wait,
             dropped: Mutex::default(),
+            waiting: Arc::default(),
         });
         let inside = core.clone();
         let chain = Chain::new(turn_filters, move |request: TurnRequest| run::turn(inside.clone(), request))?;
@@ -381,12 +384,12 @@ impl Agent {
     /// The handle of a conversation. A blank id, or an agent without memory, makes every turn ephemeral.
     pub fn conversation(&self, id: impl Into<String>) -> Conversation {
         let id = Some(id.into()).filter(|id| !id.trim().is_empty());
-        Conversation { agent: self.clone(), id }
+        Conversation::new(self, id)
     }
 
     /// The handle of the agent's own conversation: the id given at build, else a generated one; ephemeral without memory.
     pub fn own_conversation(&self) -> Conversation {
-        Conversation { agent: self.clone(), id: self.core.own.clone() }
+        Conversation::own(self, self.core.own.clone())
     }
 
     /// One turn in the agent's own conversation.
@@ -432,7 +435,7 @@ impl Agent {
     pub async fn recover(&self) -> Result<Vec<Result<TurnResult, TurnError>>, Error> {
         let mut results = Vec::new();
         for turn in self.core.store.interrupted(self.core.now_ms()).await? {
-            let conversation = Conversation { agent: self.clone(), id: Some(turn.conversation) };
+            let conversation = Conversation::new(self, Some(turn.conversation));
             if let Some(result) = conversation.recover_if_free().await.transpose() {
                 results.push(result);
             }

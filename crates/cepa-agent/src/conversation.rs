@@ -1,8 +1,12 @@
 //! The handle of a conversation: what a caller does with an agent.
 
-use std::time::Duration;
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
-use cepa_core::{BoxFuture, CancellationToken, Error, ErrorKind, History};
+use cepa_core::{BoxFuture, CancellationToken, Error, ErrorKind, History, Message};
 
 use crate::{
     agent::{Agent, WhilePaused, busy},
@@ -20,9 +24,20 @@ use crate::{
 pub struct Conversation {
     pub(crate) agent: Agent,
     pub(crate) id: Option<String>,
+    /// The turns without a conversation that began here and wait; clones of the handle share them.
+    waiting: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Conversation {
+    pub(crate) fn new(agent: &Agent, id: Option<String>) -> Self {
+        Self { agent: agent.clone(), id, waiting: Arc::default() }
+    }
+
+    /// A handle that shares the turns without a conversation of all others made so.
+    pub(crate) fn own(agent: &Agent, id: Option<String>) -> Self {
+        Self { agent: agent.clone(), id, waiting: agent.core.waiting.clone() }
+    }
+
     /// The conversation's id; `None` where every turn is ephemeral.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
@@ -47,15 +62,11 @@ impl Conversation {
             let nothing = Error::new(ErrorKind::InvalidInput, "there is nothing to say: give at least one message");
             return Err(nothing.into());
         }
-        let Some(id) = &self.id else { return self.turn(None, TurnStart::Message(messages), options).await };
+        let Some(id) = &self.id else { return self.begin_ephemeral(messages, options).await };
         loop {
             let held = Held::enter(&self.agent, id, &options.cancel).await?;
             match self.make_room(id, &held, &options.cancel).await {
-                Ok(Room::Free) => {
-                    let result = self.turn(Some(&held), TurnStart::Message(messages), options).await;
-                    held.leave().await;
-                    return result;
-                }
+                Ok(Room::Free) => return self.drive(held, TurnStart::Message(messages), options).await,
                 Ok(Room::Waits) => held.leave().await,
                 Err(error) => {
                     held.leave().await;
@@ -67,6 +78,51 @@ impl Conversation {
                 () = tokio::time::sleep(Duration::from_millis(200)) => {}
                 () = options.cancel.cancelled() => return Err(cancelled_waiting("decisions").into()),
             }
+        }
+    }
+
+    async fn begin_ephemeral(&self, messages: Vec<Message>, options: TurnOptions) -> Result<TurnResult, TurnError> {
+        let result = self.turn(None, TurnStart::Message(messages), options).await;
+        if let Ok(paused) = result.as_ref()
+            && paused.is_paused()
+        {
+            self.waiting().insert(paused.turn.clone());
+        }
+        result
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Drives a turn and gives the conversation back. A decision that somebody made meanwhile, and could not go on with
+    /// because the conversation was held here, is taken up.
+    pub(crate) async fn drive(
+        &self,
+        held: Held,
+        start: TurnStart,
+        options: TurnOptions,
+    ) -> Result<TurnResult, TurnError> {
+        let core = &self.agent.core;
+        let key = held.conversation.clone();
+        let mut result = self.turn(Some(&held), start, options.clone()).await;
+        held.leave().await;
+        loop {
+            let Ok(paused) = &result else { return result };
+            if !paused.is_paused() {
+                self.waiting().remove(&paused.turn);
+                return result;
+            }
+            let live = core.store.live_turns(Some(&key)).await?;
+            let settled = live.iter().any(|live| live.id == paused.turn && !live.paused);
+            if !settled {
+                return result;
+            }
+            // Who decided may be going on with it by now.
+            let Some(held) = Held::try_enter(&self.agent, &key).await? else { return result };
+            let start = TurnStart::Resume { turn: paused.turn.clone() };
+            result = self.turn(Some(&held), start, options.clone()).await;
+            held.leave().await;
         }
     }
 
@@ -125,7 +181,8 @@ impl Conversation {
         let core = &self.agent.core;
         let mut pending = core.store.pending(self.id.as_deref()).await?;
         if self.id.is_none() {
-            pending.retain(|pause| pause.conversation == pause.turn);
+            let own = self.waiting();
+            pending.retain(|pause| own.contains(&pause.turn));
         }
         let now = core.now_ms();
         pending.retain(|pause| !pause.is_expired(now));
@@ -164,8 +221,9 @@ impl Conversation {
                 cleared
             }
             None => {
-                for pause in self.pending().await? {
-                    self.agent.core.store.forget(&pause.turn).await?;
+                let own: Vec<String> = self.waiting().drain().collect();
+                for turn in own {
+                    self.agent.core.store.forget(&turn).await?;
                 }
                 Ok(())
             }
@@ -201,6 +259,11 @@ impl Conversation {
         let core = &self.agent.core;
         let mut last = None;
         for live in core.store.live_turns(Some(id)).await? {
+            // What its caller dropped is given up, by whoever touches it first.
+            if run::was_dropped(core, &live.id) {
+                run::cancel_stored(core, &live.id, held.token, true).await?;
+                continue;
+            }
             if !live.paused || resume::expire(core, &live.id).await? {
                 let start = TurnStart::Resume { turn: live.id };
                 last = Some(self.turn(Some(held), start, TurnOptions::new()).await?);
@@ -308,12 +371,16 @@ impl Held {
             queue = queue::enter(&core.queue, conversation) => queue,
             () = cancel.cancelled() => return Err(cancelled_waiting("the conversation's turn before")),
         };
-        let until = tokio::time::Instant::now() + core.lease_wait;
+        // Without an end where the time is too long to be told.
+        let until = tokio::time::Instant::now().checked_add(core.lease_wait);
         let mut told = false;
         loop {
             match core.keeper.lease(conversation).await {
                 Ok(lease) => return Ok(Self::new(agent, conversation, lease.token, queue)),
-                Err(error) if error.kind() == ErrorKind::Busy && tokio::time::Instant::now() < until => {
+                Err(error)
+                    if error.kind() == ErrorKind::Busy
+                        && until.is_none_or(|until| tokio::time::Instant::now() < until) =>
+                {
                     // A wait of seconds looks like a fault to whoever does not know of it.
                     if !std::mem::replace(&mut told, true) {
                         tracing::warn!(conversation, "another process works on this conversation; waiting for it");

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use crate::{
     body::Entering,
     event::AgentEvent,
-    store::{CallResult, Commit, TurnState},
+    store::{CallResult, Commit},
     turn::{CancelReason, Did, ModelCall, PartialReply, PlannedCall, Ruling, Todo, Turn},
 };
 
@@ -27,6 +27,8 @@ pub(crate) trait Host: Sync {
     fn call_model(&self, turn: &Turn, call: ModelCall) -> impl Future<Output = Result<ChatResponse, Error>> + Send;
     /// The reply that is being written.
     fn partial_reply(&self) -> Option<PartialReply>;
+    /// What happened to the turn that it has not noted: it becomes as it is stored, and what is missing is returned.
+    fn read_back(&self, turn: &mut Turn) -> impl Future<Output = Result<Vec<Did>, Error>> + Send;
     /// Why the turn was cancelled, once it is.
     fn cancel_reason(&self) -> CancelReason;
     /// Whether the model call is writing what the model said: then it must not be dropped.
@@ -76,7 +78,8 @@ pub(crate) enum Next {
 
 /// Does the one thing that is due.
 pub(crate) async fn advance<H: Host>(turn: &mut Turn, host: &H, cancel: &CancellationToken) -> Result<Next, Error> {
-    if cancel.is_cancelled() && turn.state() == TurnState::Running {
+    // Also where it has just begun to wait: what was cancelled does not depend on how politely a sibling ended.
+    if cancel.is_cancelled() && turn.state().is_live() {
         give_up(turn, host).await?;
         return Ok(Next::Stop);
     }
@@ -123,9 +126,31 @@ async fn step<H: Host>(turn: &mut Turn, host: &H, what: Did) -> Result<(), Error
     host.commit(turn, commit).await
 }
 
+/// Ends a turn that is cancelled. What was stored and not noted comes first: a reply whose call was given up while
+/// filters outside the memory still worked on it, a decision that a person made meanwhile.
 async fn give_up<H: Host>(turn: &mut Turn, host: &H) -> Result<(), Error> {
-    let partial = host.partial_reply();
-    step(turn, host, Did::Cancelled { why: host.cancel_reason(), partial, at: host.now_ms() }).await
+    const ATTEMPTS: u8 = 4;
+    for attempt in 1.. {
+        for what in host.read_back(turn).await? {
+            step(turn, host, what).await?;
+        }
+        if !turn.state().is_live() {
+            return Ok(());
+        }
+        let before = turn.clone();
+        let (partial, at) = (host.partial_reply(), host.now_ms());
+        match step(turn, host, Did::Cancelled { why: host.cancel_reason(), partial, at }).await {
+            // Somebody decided about one of its calls: the decision stands, and is read back.
+            Err(error) if error.kind() == ErrorKind::Conflict && attempt < ATTEMPTS => *turn = before,
+            Err(error) => {
+                // What was not written did not happen.
+                *turn = before;
+                return Err(error);
+            }
+            Ok(()) => return Ok(()),
+        }
+    }
+    Ok(())
 }
 
 async fn take_reply<H: Host>(
@@ -200,7 +225,11 @@ async fn run_group<H: Host>(
         let run = host.run_tool(turn, call.clone(), values.clone(), sender.clone());
         running.push((call, run));
     }
-    let mut stopping = cancel.is_cancelled();
+    let stopping = async {
+        cancel.cancelled().await;
+        tokio::time::sleep(STOP_GRACE).await;
+    };
+    let mut stopping = std::pin::pin!(stopping);
     while !running.is_empty() {
         tokio::select! {
             biased;
@@ -229,8 +258,8 @@ async fn run_group<H: Host>(
                 step(turn, host, Did::Finished { idx: call.key.idx, result, took_ms, at: host.now_ms() }).await?;
                 host.tell(told);
             }
-            () = cancel.cancelled(), if !stopping => stopping = true,
-            () = tokio::time::sleep(STOP_GRACE), if stopping => break,
+            // One grace for all of them, however many end meanwhile.
+            () = &mut stopping => break,
         }
     }
     Ok(())

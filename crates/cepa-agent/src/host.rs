@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use crate::{
+    agent::Core,
     body::{BodyGuard, Entering},
     cap,
     driver::{Host, ToolRun},
@@ -27,9 +28,10 @@ use crate::{
     ids,
     journal::Journal,
     memory_filter::TurnCall,
+    run,
     store::{CallResult, Commit},
     texts::{self, Texts},
-    turn::{CancelReason, ModelCall, PartialReply, PlannedCall, Ruling, RulingOutcome, Turn, json},
+    turn::{CancelReason, Did, ModelCall, PartialReply, PlannedCall, Restored, Ruling, RulingOutcome, Turn, json},
 };
 
 /// An operator's rule that lets a sensitive tool run without asking.
@@ -53,6 +55,8 @@ pub(crate) struct KernelHost {
     new_pauses: AtomicBool,
     storing: Arc<AtomicBool>,
     late: AtomicBool,
+    /// Where the turn can be read back from, if it is written anywhere.
+    pub(crate) core: Option<Arc<Core>>,
     /// Whether the calls that are open may have been decided on with other tools than these.
     pub(crate) may_have_changed: bool,
 }
@@ -74,6 +78,7 @@ impl KernelHost {
             new_pauses: AtomicBool::new(false),
             storing: Arc::default(),
             late: AtomicBool::new(false),
+            core: None,
             may_have_changed: false,
         }
     }
@@ -293,6 +298,15 @@ impl Host for KernelHost {
         let text = self.written.lock().unwrap_or_else(PoisonError::into_inner).text().to_owned();
         // A filter may have asked another model; who it was is known only of a reply that came whole.
         (!text.is_empty()).then(|| PartialReply { text, origin: Some(self.kernel.origin().clone()) })
+    }
+
+    async fn read_back(&self, turn: &mut Turn) -> Result<Vec<Did>, Error> {
+        let (Some(core), Some(_)) = (&self.core, self.journal.token()) else { return Ok(Vec::new()) };
+        let Some(stored) = core.store.turn(turn.id()).await? else { return Ok(Vec::new()) };
+        let Restored { turn: restored, missed, decided } = run::restore(core, stored).await?;
+        *turn = restored;
+        let at = self.now_ms();
+        Ok(missed.into_iter().chain(decided.into_iter().map(|pause| Did::Decided { pause, at })).collect())
     }
 
     fn cancel_reason(&self) -> CancelReason {

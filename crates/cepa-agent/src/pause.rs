@@ -168,7 +168,7 @@ pub fn settle(pause: &Pause, decision: &Decision, now: i64) -> Result<Settled, E
     match pause.state {
         PauseState::Pending => {
             if pause.is_expired(now) {
-                return Ok(Settled::Expired(expired(&pause.id)));
+                return Ok(Settled::Expired(expired(pause)));
             }
             Ok(Settled::Now)
         }
@@ -180,7 +180,7 @@ pub fn settle(pause: &Pause, decision: &Decision, now: i64) -> Result<Settled, E
             let message = format!("pause {} was already decided: {word}; the audit trail tells by whom", pause.id);
             Err(Error::new(ErrorKind::AlreadyDecided, message))
         }
-        PauseState::Expired => Err(expired(&pause.id)),
+        PauseState::Expired => Err(expired(pause)),
         PauseState::Cancelled => {
             let message = format!("pause {} was cancelled: nothing waits for this decision", pause.id);
             Err(Error::new(ErrorKind::NotPaused, message))
@@ -188,9 +188,14 @@ pub fn settle(pause: &Pause, decision: &Decision, now: i64) -> Result<Settled, E
     }
 }
 
-fn expired(id: &str) -> Error {
+pub(crate) fn expired(pause: &Pause) -> Error {
+    let what = match pause.kind {
+        PauseKind::Approval => "the call did not run",
+        PauseKind::Unknown => "the call stays unknown: nobody knows whether it ran",
+        PauseKind::Environment => "the call stays failed",
+    };
     let text =
-        format!("pause {id} has expired: the call did not run; say something new, or `recover`, and the model is told");
+        format!("pause {} has expired: {what}; say something new, or `recover`, and the model is told", pause.id);
     Error::new(ErrorKind::Expired, text)
 }
 

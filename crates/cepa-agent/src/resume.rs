@@ -9,7 +9,7 @@ use crate::{
     conversation::{Conversation, Held},
     host::schema_hash,
     options::{ChangedTools, Decisions, TurnOptions, TurnStart},
-    pause::{Decision, Pause, PauseState, no_such_pause},
+    pause::{Decision, Pause, PauseState, expired, no_such_pause},
     result::{TurnError, TurnResult},
     store::{CallChange, CallKey, CallRow, CallState},
 };
@@ -22,20 +22,48 @@ pub(crate) async fn decide_and_go_on(
     options: TurnOptions,
 ) -> Result<TurnResult, TurnError> {
     let core = &conversation.agent.core;
-    let decisions = by_pause(core, key, decisions).await?;
     let actor = options.actor.clone().unwrap_or_else(|| "caller".to_owned());
-    // Decisions are taken before the conversation is held: whoever drives it meanwhile takes them up.
-    let mut turn = None;
-    for (pause, decision) in decisions {
+    // All of them are looked at before the first is taken.
+    let mut checked: Vec<(Pause, Decision)> = Vec::new();
+    for (pause, decision) in by_pause(core, key, decisions).await? {
         let decision = check(core, &pause, decision, options.changed_tools)?;
-        turn = Some(pause.turn.clone());
-        core.store.decide(&pause.id, decision, &actor, core.now_ms()).await?;
+        if checked.iter().any(|(other, earlier)| other.id == pause.id && *earlier != decision) {
+            let text = format!("two decisions about the pause {}: give one", pause.id);
+            return Err(Error::new(ErrorKind::InvalidInput, text).into());
+        }
+        checked.push((pause, decision));
     }
-    let Some(turn) = turn else { return Err(nothing_waits().into()) };
-    let held = Held::enter(&conversation.agent, key, &options.cancel).await?;
-    let result = conversation.turn(Some(&held), TurnStart::Resume { turn }, options).await;
-    held.leave().await;
-    result
+    // Decisions are taken before the conversation is held: whoever drives it meanwhile takes them up.
+    let mut turn: Option<(bool, String)> = None;
+    for (pause, decision) in checked {
+        // A settled pause of an earlier turn may be among them: it is the one that waits that goes on.
+        let waits = pause.state == PauseState::Pending;
+        core.store.decide(&pause.id, decision, &actor, core.now_ms()).await?;
+        if turn.as_ref().is_none_or(|(waited, _)| waits || !waited) {
+            turn = Some((waits, pause.turn));
+        }
+    }
+    let Some((_, turn)) = turn else { return Err(nothing_waits().into()) };
+    let held = Held::enter(&conversation.agent, key, &options.cancel).await.map_err(stands)?;
+    conversation.drive(held, TurnStart::Resume { turn }, options).await
+}
+
+/// The error of who decided and could not go on: the decision is not lost.
+fn stands(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Busy => {
+            let text = format!(
+                "the decision is stored, and whoever works on the conversation takes it up: {}",
+                error.message()
+            );
+            let busy = Error::new(ErrorKind::Busy, text);
+            match error.retry_after() {
+                Some(wait) => busy.with_retry_after(wait),
+                None => busy,
+            }
+        }
+        _ => error,
+    }
 }
 
 /// As [`decide_and_go_on`] for turns without a conversation.
@@ -44,9 +72,9 @@ pub(crate) async fn ephemeral(
     decisions: Decisions,
     options: TurnOptions,
 ) -> Result<TurnResult, TurnError> {
-    let pending = conversation.pending().await?;
     let turn = match &decisions {
-        Decisions::All(_) => pending.last().map(|pause| pause.turn.clone()),
+        // Turns of others wait in the same store: a blanket decision reaches those that this handle began.
+        Decisions::All(_) => conversation.pending().await?.pop().map(|pause| pause.turn),
         Decisions::Each(each) => match each.first() {
             Some((id, _)) => conversation.agent.core.store.pause(id).await?.map(|pause| pause.turn),
             None => None,
@@ -64,9 +92,12 @@ fn nothing_waits() -> Error {
 async fn by_pause(core: &Core, key: &str, decisions: Decisions) -> Result<Vec<(Pause, Decision)>, Error> {
     match decisions {
         Decisions::All(decision) => {
-            let pending = core.store.pending(Some(key)).await?;
+            let mut pending = core.store.pending(Some(key)).await?;
+            let Some(first) = pending.first().cloned() else { return Err(nothing_waits()) };
+            let now = core.now_ms();
+            pending.retain(|pause| !pause.is_expired(now));
             if pending.is_empty() {
-                return Err(nothing_waits());
+                return Err(expired(&first));
             }
             Ok(pending.into_iter().map(|pause| (pause, decision.clone())).collect())
         }

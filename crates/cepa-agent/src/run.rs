@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use cepa_core::{CancellationToken, Error, ErrorKind, History, Message, ToolContext, ToolFlags};
+use cepa_core::{CancellationToken, Entry, Error, ErrorKind, History, Message, ToolContext, ToolFlags};
 
 use crate::{
     agent::{Agent, Core, busy},
@@ -146,6 +146,7 @@ async fn drive_to_result(
     let mut host = KernelHost::new(core.kernel.clone(), core.texts.clone(), journal);
     host.gate.clone_from(&core.gate);
     host.allow.clone_from(&core.allow);
+    host.core = Some(core.clone());
     host.options = options.chat.clone();
     host.stream = options.stream;
     // A batch that is open before the drive was decided on by whoever drove before, with the tools of then.
@@ -158,13 +159,16 @@ async fn drive_to_result(
     if turn.data().settings.pausing {
         host.context = host.context.with_extension(Pausing);
     }
-    let mut mark = DropMark { core, turn: turn.id().to_owned(), done: false };
+    // Whoever drives it now has not given it up.
+    was_dropped(core, turn.id());
+    // A turn that is not written leaves nothing that could be driven.
+    let mut mark = DropMark { core, turn: turn.id().to_owned(), done: host.journal.token().is_none() };
     let driven = drive_leased(core, turn, &host, &stop).await;
     mark.done = true;
     match driven {
         Ok(()) => {
             let result = result(core, turn, context).await?;
-            if result.is_paused() && host.has_new_pauses() {
+            if result.is_paused() && !result.pending.is_empty() && host.has_new_pauses() {
                 core.tell_paused(&result.pending);
             }
             Ok(result)
@@ -275,6 +279,9 @@ pub(crate) async fn adopt(core: &Arc<Core>, state: PausedState) -> Result<Adopte
     let known = core.store.turn(&stored.row.id).await?;
     let adopted = Adopted { turn: stored.row.id.clone(), conversation: stored.row.conversation.clone() };
     if known.is_none() {
+        if !stored.row.ephemeral {
+            holds_what_it_said(core, &stored).await?;
+        }
         let Lease { token, .. } = core.keeper.lease(&stored.row.conversation).await?;
         let at = core.now_ms();
         let StoredTurn { row, calls, pauses } = stored;
@@ -292,6 +299,25 @@ pub(crate) async fn adopt(core: &Arc<Core>, state: PausedState) -> Result<Adopte
     Ok(adopted)
 }
 
+/// Whether the conversation of a turn is here with what the turn has said in it: without that the model would be called
+/// with results of calls that nobody made.
+async fn holds_what_it_said(core: &Core, stored: &StoredTurn) -> Result<(), Error> {
+    let turn = &stored.row.id;
+    let (_, history) = load_whole(&*core.store, &stored.row.conversation).await?;
+    let own = |entry: &Arc<Entry>| {
+        let by_turn = entry.id.as_deref().and_then(ids::turn_of) == Some(&**turn);
+        by_turn && matches!(entry.message, Message::Assistant(_))
+    };
+    if history.iter().rev().any(own) {
+        return Ok(());
+    }
+    let text = format!(
+        "the conversation `{}` of this paused turn is not in this store, or was cleared: decide where it began",
+        stored.row.conversation
+    );
+    Err(Error::new(ErrorKind::InvalidInput, text))
+}
+
 /// A paused turn that came from outside.
 pub(crate) struct Adopted {
     turn: String,
@@ -306,7 +332,7 @@ impl Adopted {
         options: TurnOptions,
     ) -> Result<TurnResult, TurnError> {
         let id = Some(self.conversation.clone()).filter(|id| *id != self.turn);
-        let conversation = Conversation { agent: agent.clone(), id };
+        let conversation = Conversation::new(agent, id);
         let decisions = resume::of_turn(&agent.core, &self.turn, decisions).await?;
         resume::decide_and_go_on(&conversation, &self.conversation, decisions, options).await
     }
