@@ -1,12 +1,14 @@
 //! `cepa recover`: finishes the turns that a crash interrupted, or that waited too long, each in the folder where it began.
 //! What another process works on is left alone.
 
+use std::time::{Duration, Instant};
+
 use cepa::{TurnResult, TurnStore, ids};
 
 use crate::{
     exit::{Exit, Problem},
     run,
-    session::{LEASE, Session},
+    session::{LEASE_WAIT, Session},
     signals::Signals,
     stderr,
     visible::one_line,
@@ -24,22 +26,40 @@ pub(crate) async fn recover(session: &mut Session) -> Result<Exit, Problem> {
         return none();
     }
     let mut exit = Exit::Completed;
+    // Whoever held a conversation may have died a moment ago: that is known when its lease has run out.
+    let until = Instant::now() + LEASE_WAIT;
     for turn in interrupted {
         let conversation = session.conversation_of_turn(&turn.id, &turn.conversation).await?;
-        let recovered = tokio::select! {
-            recovered = conversation.recover_if_free() => recovered,
-            _ = signals.next() => return Err(Problem::Quit),
-        };
         let name = one_line(&turn.conversation, 100);
+        let is_left = async || {
+            let interrupted = store.interrupted(ids::now_ms()).await?;
+            Ok::<bool, Problem>(interrupted.iter().any(|left| left.id == turn.id))
+        };
+        let mut told = false;
+        let recovered = loop {
+            let recovered = tokio::select! {
+                recovered = conversation.recover_if_free() => recovered,
+                _ = signals.next() => return Err(Problem::Quit),
+            };
+            if !matches!(recovered, Ok(None)) || Instant::now() >= until || !is_left().await? {
+                break recovered;
+            }
+            if !std::mem::replace(&mut told, true) {
+                stderr::note(&format!(
+                    "conversation {name}: another process works on it, or died a moment ago; waiting up to {} s to know",
+                    LEASE_WAIT.as_secs()
+                ));
+            }
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(200)) => {}
+                _ = signals.next() => return Err(Problem::Quit),
+            }
+        };
         match recovered {
             Ok(None) => {
                 // If it is no longer there, another process was faster.
-                if store.interrupted(ids::now_ms()).await?.iter().any(|left| left.id == turn.id) {
-                    stderr::note(&format!(
-                        "conversation {name}: another process is working on it, left alone (if that process died, it is free in \
-                         at most {} s)",
-                        LEASE.as_secs()
-                    ));
+                if is_left().await? {
+                    stderr::note(&format!("conversation {name}: another process is working on it, left alone"));
                 }
             }
             Ok(Some(result)) => {

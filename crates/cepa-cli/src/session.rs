@@ -25,7 +25,7 @@ use crate::{
 const MAX_RESULT_CHARS: usize = 30_000;
 /// How long a process that died keeps others from its conversation, and how long we wait for one.
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
-const LEASE_WAIT: Duration = Duration::from_secs(13);
+pub(crate) const LEASE_WAIT: Duration = Duration::from_secs(13);
 
 /// The value of a turn's context by which a decision finds back to where the call was shown.
 const ORIGIN: &str = "cli";

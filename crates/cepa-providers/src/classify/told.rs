@@ -18,8 +18,15 @@ pub(super) struct Told {
     pub(super) retry_after: Option<Duration>,
 }
 
-/// Reads a body; one that is not JSON, or says nothing, gives an empty `Told`.
+/// How long a text may be that is read as an error: what providers say is far shorter, and its tree takes many times its
+/// bytes.
+const MOST: usize = 256 * 1024;
+
+/// Reads a body; one that is not JSON, is longer than any error, or says nothing, gives an empty `Told`.
 pub(super) fn read(body: &str) -> Told {
+    if body.len() > MOST {
+        return Told::default();
+    }
     let Ok(value) = serde_json::from_str::<Value>(body) else { return Told::default() };
     let value = unwrapped(&value);
     let outer = match value {
