@@ -354,7 +354,11 @@ impl World {
         let now = self.scene.now();
         let agent = &self.process(Who::A).agent;
         for talk in [Talk::C, Talk::D, Talk::Nowhere] {
-            let shown = conversation(agent, talk).pending().await.map_err(|error| format!("H1: pending(): {error}"))?;
+            let shown = match talk {
+                Talk::C | Talk::D => conversation(agent, talk).pending().await,
+                Talk::Nowhere => waiting_nowhere(agent, now).await,
+            };
+            let shown = shown.map_err(|error| format!("H1: pending(): {error}"))?;
             let shown: Vec<&str> = shown.iter().map(|pause| pause.id.as_str()).collect();
             pauses::pending(&rows, now, id_of(talk), &shown).map_err(|why| format!("{why} (after {step:?})"))?;
         }
@@ -388,6 +392,26 @@ impl World {
     }
 }
 
+/// The turn of a pause, by its id.
+fn turn_of(pause: &str) -> &str {
+    pause.split('.').next().unwrap_or_default()
+}
+
+/// What waits in turns without a conversation, whoever began them.
+async fn waiting_nowhere(agent: &Agent, now: i64) -> Result<Vec<cepa_agent::Pause>, Error> {
+    let mut pending = agent.store().pending(None).await?;
+    pending.retain(|pause| pause.conversation == pause.turn && !pause.is_expired(now));
+    Ok(pending)
+}
+
+/// What the handles of all those turns would do when they are reset.
+async fn forget_nowhere(agent: &Agent) -> Result<(), Error> {
+    for pause in waiting_nowhere(agent, i64::MIN).await? {
+        agent.store().forget(&pause.turn).await?;
+    }
+    Ok(())
+}
+
 /// Whoever waits too long cancels.
 pub(crate) async fn patiently(done: impl Future<Output = Outcome>, cancel: CancellationToken) -> Outcome {
     let mut done = pin!(done);
@@ -418,14 +442,21 @@ pub(crate) async fn perform(agent: Agent, deed: Deed, cancel: CancellationToken)
             }
         }
         Deed::Decide(talk, Asked { pauses, decision, blanket }) => {
-            let decisions = match pauses.first() {
-                Some(one) if !blanket => Decisions::one(one, decision),
+            let decisions = match (pauses.first(), pauses.last()) {
+                (Some(one), _) if !blanket => Decisions::one(one, decision),
+                // A handle's blanket decision reaches the turns that it began; here many handles share what waits, so
+                // the calls of one turn are named.
+                (_, Some(last)) if talk == Talk::Nowhere => {
+                    let of_turn = |pause: &&String| turn_of(pause) == turn_of(last);
+                    Decisions::Each(pauses.iter().filter(of_turn).map(|id| (id.clone(), decision.clone())).collect())
+                }
                 _ => Decisions::All(decision),
             };
             Outcome::Turn(conversation(&agent, talk).resume_with_options(decisions, options).await)
         }
         Deed::Recover(talk) => Outcome::Recovered(conversation(&agent, talk).recover().await),
         Deed::Sweep => Outcome::Swept(agent.recover().await),
+        Deed::Reset(Talk::Nowhere) => Outcome::Reset(forget_nowhere(&agent).await),
         Deed::Reset(talk) => Outcome::Reset(conversation(&agent, talk).reset().await),
         Deed::Nothing => Outcome::Idle,
     }
