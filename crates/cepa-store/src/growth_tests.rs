@@ -38,7 +38,11 @@ async fn counted(steps: &Arc<AtomicUsize>) -> Sqlite {
 
 fn entries(from: u64, until: u64) -> Vec<Arc<Entry>> {
     let message = |n: u64| {
-        if n % 2 == 0 { Message::user(format!("question {n}")) } else { Message::assistant(format!("answer {n}")) }
+        if n.is_multiple_of(2) {
+            Message::user(format!("question {n}"))
+        } else {
+            Message::assistant(format!("answer {n}"))
+        }
     };
     (from..until).map(|n| Arc::new(Entry::with_id(format!("n{n}"), 7, message(n)))).collect()
 }

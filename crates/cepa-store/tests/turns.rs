@@ -79,7 +79,7 @@ async fn who_was_taken_over_writes_nothing() {
     let other = open(&place.path());
     let busy = other.lease("c", "you", 500, 2000).await.unwrap_err();
     assert_eq!((busy.kind(), busy.is_retryable()), (ErrorKind::Busy, true));
-    assert!(busy.message().contains("1 s more"), "{busy}");
+    assert!(busy.message().contains("free in at most 1 s"), "{busy}");
     let new = other.lease("c", "you", 1000, 2000).await.unwrap().token;
     assert!(new > old);
 

@@ -69,11 +69,13 @@ fn truthful(call: &Call, runs: &[&Run], pauses: &[&Pause], full: Option<&String>
     // The last run that came to its end; one that was stopped says nothing.
     let said = runs.iter().rev().find_map(|run| run.outcome.as_ref());
     let stopped = runs.iter().any(|run| run.outcome.is_none());
+    // Of a call that only reads no beginning is written: of one that was dropped nobody knows whether it began.
+    let unnoted = tools::flags_of(&call.tool).read_only && said.is_none();
     let holds = match call.status.as_deref() {
         Some("ok") => replied || said == Some(&Ok(text.clone())) && state != Some("replied"),
         Some("error") => call.verdict == "refuse" && runs.is_empty() || said == Some(&Err(text.clone())),
         Some("rejected") => runs.is_empty() && state == Some("rejected") && text.starts_with("Rejected"),
-        Some("cancelled") => runs.is_empty() && !text.is_empty(),
+        Some("cancelled") => (runs.is_empty() || unnoted) && !text.is_empty(),
         Some("expired") => runs.is_empty() && state == Some("expired") && text.starts_with("Expired"),
         // Entered, or about to be: a crash may come between the row and the body.
         Some("unknown") => call.attempt > 0 && text.starts_with("Unknown"),
