@@ -69,8 +69,8 @@ fn truthful(call: &Call, runs: &[&Run], pauses: &[&Pause], full: Option<&String>
     // The last run that came to its end; one that was stopped says nothing.
     let said = runs.iter().rev().find_map(|run| run.outcome.as_ref());
     let stopped = runs.iter().any(|run| run.outcome.is_none());
-    // Of a call that only reads no beginning is written: of one that was dropped nobody knows whether it began.
-    let unnoted = tools::flags_of(&call.tool).read_only && said.is_none();
+    // Of a call that only reads no beginning is written: of one that was dropped nobody knows whether it ran.
+    let unnoted = tools::flags_of(&call.tool).read_only;
     let holds = match call.status.as_deref() {
         Some("ok") => replied || said == Some(&Ok(text.clone())) && state != Some("replied"),
         Some("error") => call.verdict == "refuse" && runs.is_empty() || said == Some(&Err(text.clone())),
