@@ -87,7 +87,9 @@ fn chat(before: &Rows, after: &Rows, talk: Talk, text: &str, outcome: &Outcome, 
         return if paused {
             Ok(())
         } else {
-            unchanged(before, after, "L12: a turn without a conversation leaves nothing")
+            // What somebody was asked stays in the audit trail, also of a turn that was cancelled as it began to wait.
+            let but_the_trail = Rows { audit: before.audit.clone(), ..after.clone() };
+            unchanged(before, &but_the_trail, "L12: a turn without a conversation leaves nothing")
         };
     };
     let said = |rows: &Rows| rows.messages.iter().any(|message| message.body.contains(&format!("\"{text}\"")));

@@ -26,7 +26,7 @@ use std::sync::Once;
 
 use proptest::{
     strategy::{Just, Strategy as _},
-    test_runner::{Config, TestCaseError, TestError, TestRunner},
+    test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner},
 };
 
 use program::Program;
@@ -79,7 +79,11 @@ fn try_all(count: u32, processes: bool) {
         failure_persistence: None,
         ..Config::default()
     };
-    let mut runner = TestRunner::new(config);
+    // `cargo test` tries the same programs each time; other ones are for the long run.
+    let mut runner = match std::env::var_os("CEPA_SOAK_PROGRAMS") {
+        Some(_) => TestRunner::new(config),
+        None => TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
+    };
     let found =
         runner.run(&strategy::programs(Just(processes).boxed()), |program| run(&program).map_err(TestCaseError::fail));
     match found {
