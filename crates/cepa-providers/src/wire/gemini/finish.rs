@@ -7,6 +7,7 @@ use cepa_core::{Error, ErrorKind, FinishReason, Origin};
 /// `MALFORMED_FUNCTION_CALL` and `MALFORMED_RESPONSE` come with nothing to go on with: the model wrote what nobody could read.
 /// Asked again it mostly writes better (<https://github.com/pydantic/pydantic-ai/pull/3095>), so the error is one to retry.
 /// `UNEXPECTED_TOOL_CALL` is the same where no call comes with it; with one it is a reply whose tool the loop does not find.
+/// `FUNCTION_CALL` is no word of Gemini's own: servers that imitate it write it behind calls (npm `@copilotkit/aimock`).
 /// No other word is a good end, with calls or without: nobody said that they are to run.
 pub(super) fn finish(
     word: Option<&str>,
@@ -44,7 +45,7 @@ pub(super) fn finish(
         "MISSING_THOUGHT_SIGNATURE" => {
             return Err(failed(ErrorKind::InvalidRequest, "it misses a thought signature in the conversation"));
         }
-        "STOP" | "UNEXPECTED_TOOL_CALL" if has_calls => FinishReason::ToolCalls,
+        "STOP" | "FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" if has_calls => FinishReason::ToolCalls,
         "STOP" => FinishReason::Stop,
         _ => return Ok(None),
     }))

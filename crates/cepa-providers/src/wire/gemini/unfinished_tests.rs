@@ -28,6 +28,7 @@ fn calls_are_asked_for_by_a_good_end_only() {
     let call = json!([{"functionCall": {"name": "danger", "args": {}}}]);
     for (word, wanted) in [
         ("STOP", FinishReason::ToolCalls),
+        ("FUNCTION_CALL", FinishReason::ToolCalls),
         ("MAX_TOKENS", FinishReason::Length),
         ("OTHER", FinishReason::Other),
         ("NO_IMAGE", FinishReason::Other),
