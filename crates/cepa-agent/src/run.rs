@@ -108,7 +108,17 @@ pub(crate) async fn restore(core: &Core, stored: StoredTurn) -> Result<Restored,
     let messages =
         if stored.row.ephemeral { History::new() } else { load_whole(&*core.store, &stored.row.conversation).await?.1 };
     let flags = |name: &str| core.kernel.find_tool(name).map_or_else(ToolFlags::default, |tool| tool.flags().clone());
-    Turn::restore(stored, &messages, flags, core.texts.clone())
+    let (again, conversation) = (stored.clone(), stored.row.conversation.clone());
+    let restored = Turn::restore(stored, &messages, flags, core.texts.clone())?;
+    let turn = &restored.turn;
+    if turn.carries() || turn.data().replies == 0 || turn.reply().is_some() {
+        return Ok(restored);
+    }
+    // A window has left the turn behind; what it said is read from the rows themselves.
+    let rows = core.store.page(&conversation, 0, usize::MAX).await?;
+    let mut messages = History::new();
+    messages.extend(rows);
+    Turn::restore(again, &messages, flags, core.texts.clone())
 }
 
 /// Marks a turn whose future was dropped, so that the next touch gives it up instead of driving it on.

@@ -8,6 +8,7 @@ use std::{
 
 use cepa_agent::{
     Agent, AgentBuilder, Decision, Decisions, InMemory, Siblings, TurnOptions, TurnStatus, TurnStore, WhilePaused,
+    Window, Windowed,
 };
 use cepa_core::{ErrorKind, Tool, ToolFlags, ToolOutput, ToolSpec, pairing};
 use cepa_testkit::scripted::{Reply, ScriptedModel};
@@ -196,4 +197,19 @@ async fn waiting_for_ever_is_a_time_to_wait() {
         .build()
         .unwrap();
     assert_eq!(agent.conversation("c").chat("go").await.unwrap().text, "hi");
+}
+
+#[tokio::test]
+async fn an_old_decision_tells_what_came_of_it_also_behind_a_window() {
+    // H4, L3, M5: the turn has left the window when its decision is made again.
+    let runs = Runs::default();
+    let replies = [Reply::empty().call("a", "pay", "{}"), Reply::text("it is paid"), Reply::text("hello")];
+    let memory = Windowed::new(InMemory::new(), Window::messages(1).unwrap());
+    let conversation = agent(ScriptedModel::new(replies), &runs).memory(memory).build().unwrap().conversation("c");
+    let pause = conversation.chat("pay").await.unwrap().pending.remove(0).id;
+    let decide = || Decisions::one(&*pause, Decision::Approve);
+    assert_eq!(conversation.resume(decide()).await.unwrap().text, "it is paid");
+    assert_eq!(conversation.chat("hi").await.unwrap().text, "hello");
+    assert_eq!(conversation.resume(decide()).await.unwrap().text, "it is paid");
+    assert_eq!(runs.lock().unwrap().len(), 1);
 }
