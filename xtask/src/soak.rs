@@ -42,7 +42,7 @@ const SERIES: [Series; 4] = [
         name: "programs",
         tests: &["-p", "cepa-testkit", "--test", "state_machine"],
         variable: "CEPA_SOAK_PROGRAMS",
-        values: &["10000"],
+        values: &["20000"],
     },
 ];
 
