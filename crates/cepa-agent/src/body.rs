@@ -8,24 +8,23 @@ use std::{
     time::Duration,
 };
 
-use cepa_core::{BoxFuture, Error, ErrorKind, Filter, FilterInfo, Next, Tool, ToolFailure, ToolRequest, ToolResponse};
-use tokio::sync::{mpsc, oneshot};
+use cepa_core::{BoxFuture, Error, Filter, FilterInfo, Next, Tool, ToolFailure, ToolRequest, ToolResponse};
 
-use crate::texts::{Texts, fill};
+use crate::{
+    entrance::Entrance,
+    texts::{Texts, fill},
+};
 
 /// How often an idempotent body is entered for one call.
 const MAX_ATTEMPTS: u32 = 3;
 /// How long to wait before the second attempt; twice as long before each further one.
 const BASE_DELAY: Duration = Duration::from_millis(200);
 
-/// A body that asks to be entered: answered once that is written down.
-pub(crate) type Entering = (u32, oneshot::Sender<Result<(), Error>>);
-
 /// Travels with a call to the innermost filter.
 #[derive(Debug)]
 pub(crate) struct BodyGuard {
     pub(crate) idx: u32,
-    pub(crate) journal: mpsc::UnboundedSender<Entering>,
+    pub(crate) entrance: Entrance,
     pub(crate) entered: AtomicU32,
 }
 
@@ -37,10 +36,7 @@ impl BodyGuard {
             let message = format!("`{}` already ran for this call and is not idempotent: not run again", tool.name());
             return Err(Error::tool(ToolFailure::Semantic, message));
         }
-        let gone = || Error::new(ErrorKind::Cancelled, "the turn is over");
-        let (answer, answered) = oneshot::channel();
-        self.journal.send((self.idx, answer)).map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())?
+        self.entrance.enter(self.idx).await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
@@ -15,8 +15,11 @@ use crate::{
     pause::Pause,
     queue,
     result::{TurnError, TurnResult},
-    resume, run,
+    resume,
+    run::{self, DropMark},
+    store::{Lease, Opened},
     stream::TurnStream,
+    turn::Turn,
 };
 
 /// A conversation with an agent. Turns on one conversation wait for each other in the order they came.
@@ -64,7 +67,15 @@ impl Conversation {
         }
         let Some(id) = &self.id else { return self.begin_ephemeral(messages, options).await };
         loop {
-            let held = Held::enter(&self.agent, id, &options.cancel).await?;
+            let (held, begun) = if self.begins_at_once() {
+                self.open(id, &messages, &options).await?
+            } else {
+                (Held::enter(&self.agent, id, &options.cancel).await?, None)
+            };
+            if begun.is_some() {
+                let options = TurnOptions { begun, ..options };
+                return self.drive(held, TurnStart::Message(messages), options).await;
+            }
             match self.make_room(id, &held, &options.cancel).await {
                 Ok(Room::Free) => return self.drive(held, TurnStart::Message(messages), options).await,
                 Ok(Room::Waits) => held.leave().await,
@@ -79,6 +90,29 @@ impl Conversation {
                 () = options.cancel.cancelled() => return Err(cancelled_waiting("decisions").into()),
             }
         }
+    }
+
+    /// Whether a turn can begin together with taking the conversation: nothing stands around it that could change it.
+    fn begins_at_once(&self) -> bool {
+        self.agent.core.has_memory && self.agent.chain.filters().is_empty()
+    }
+
+    /// Takes the conversation, and begins a turn in it unless another one is live there.
+    async fn open(
+        &self,
+        id: &str,
+        messages: &[Message],
+        options: &TurnOptions,
+    ) -> Result<(Held, Option<Box<Turn>>), Error> {
+        let core = &self.agent.core;
+        let take = || async {
+            let turn = run::new_turn(core, messages.to_vec(), self.id.clone(), options, core.now_ms());
+            let dropped = DropMark::new(core, turn.id());
+            let opened = core.keeper.open(turn.row(core.now_ms())).await;
+            dropped.done();
+            opened.map(|Opened { lease, begun }| (lease, begun.then(|| Box::new(turn))))
+        };
+        Held::take(&self.agent, id, take, &options.cancel).await
     }
 
     async fn begin_ephemeral(&self, messages: Vec<Message>, options: TurnOptions) -> Result<TurnResult, TurnError> {
@@ -105,8 +139,13 @@ impl Conversation {
     ) -> Result<TurnResult, TurnError> {
         let core = &self.agent.core;
         let key = held.conversation.clone();
-        let mut result = self.turn(Some(&held), start, options.clone()).await;
-        held.leave().await;
+        let later = options.clone();
+        // What stands around the turn may still work on it when it is over.
+        let released = self.agent.chain.filters().is_empty().then(Arc::default);
+        let options = TurnOptions { released: released.clone(), ..options };
+        let mut result = self.turn(Some(&held), start, options).await;
+        held.leave_unless(released.is_some_and(|released| released.load(Ordering::Acquire))).await;
+        let options = TurnOptions { begun: None, ..later };
         loop {
             let Ok(paused) = &result else { return result };
             if !paused.is_paused() {
@@ -365,6 +404,17 @@ impl Held {
 
     /// Waits for it, until it is the caller's or `cancel` ends the wait.
     pub(crate) async fn enter(agent: &Agent, conversation: &str, cancel: &CancellationToken) -> Result<Self, Error> {
+        let take = || async { Ok((agent.core.keeper.lease(conversation).await?, ())) };
+        Self::take(agent, conversation, take, cancel).await.map(|(held, ())| held)
+    }
+
+    /// As [`Held::enter`], by another way of taking the lease.
+    async fn take<T, F: Future<Output = Result<(Lease, T), Error>>>(
+        agent: &Agent,
+        conversation: &str,
+        take: impl Fn() -> F,
+        cancel: &CancellationToken,
+    ) -> Result<(Self, T), Error> {
         let core = &agent.core;
         let queue = tokio::select! {
             biased;
@@ -375,8 +425,8 @@ impl Held {
         let until = tokio::time::Instant::now().checked_add(core.lease_wait);
         let mut told = false;
         loop {
-            match core.keeper.lease(conversation).await {
-                Ok(lease) => return Ok(Self::new(agent, conversation, lease.token, queue)),
+            match take().await {
+                Ok((lease, taken)) => return Ok((Self::new(agent, conversation, lease.token, queue), taken)),
                 Err(error)
                     if error.kind() == ErrorKind::Busy
                         && until.is_none_or(|until| tokio::time::Instant::now() < until) =>
@@ -392,6 +442,14 @@ impl Held {
                 }
                 Err(error) => return Err(error),
             }
+        }
+    }
+
+    /// Gives the conversation back, unless the turn's last step did.
+    async fn leave_unless(mut self, released: bool) {
+        self.left = released;
+        if !released {
+            self.leave().await;
         }
     }
 

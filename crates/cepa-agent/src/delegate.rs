@@ -32,6 +32,16 @@ macro_rules! delegate_turns {
             ($inner).release(conversation, token)
         }
 
+        fn open_turn<'a>(
+            &'a $self,
+            turn: TurnRow,
+            holder: &'a str,
+            now: i64,
+            until: i64,
+        ) -> BoxFuture<'a, Result<$crate::store::Opened, Error>> {
+            ($inner).open_turn(turn, holder, now, until)
+        }
+
         fn begin<'a>(&'a $self, turn: TurnRow, token: u64) -> BoxFuture<'a, Result<(), Error>> {
             ($inner).begin(turn, token)
         }

@@ -2,19 +2,19 @@
 
 use std::{
     future::{Future, poll_fn},
-    pin::Pin,
-    task::Poll,
+    pin::{Pin, pin},
+    task::{Context, Poll},
     time::Duration,
 };
 
 use cepa_core::{CancellationToken, ChatResponse, Error, ErrorKind, ToolCall};
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
 
 use crate::{
-    body::Entering,
+    entrance::{Asked, Entrance, Writer},
     event::AgentEvent,
-    store::{CallResult, Commit},
+    memory::Version,
+    store::{CallResult, Commit, SharedEntry},
     turn::{CancelReason, Did, ModelCall, PartialReply, PlannedCall, Ruling, Todo, Turn},
 };
 
@@ -24,7 +24,7 @@ const STOP_GRACE: Duration = Duration::from_millis(250);
 /// What the loop needs from outside.
 pub(crate) trait Host: Sync {
     /// Calls the model through the chat filters.
-    fn call_model(&self, turn: &Turn, call: ModelCall) -> impl Future<Output = Result<ChatResponse, Error>> + Send;
+    fn call_model(&self, turn: &Turn, call: ModelCall) -> impl Future<Output = Result<Replied, Error>> + Send;
     /// The reply that is being written.
     fn partial_reply(&self) -> Option<PartialReply>;
     /// What happened to the turn that it has not noted: it becomes as it is stored, and what is missing is returned.
@@ -41,14 +41,31 @@ pub(crate) trait Host: Sync {
         turn: &Turn,
         call: PlannedCall,
         values: Map<String, Value>,
-        entering: mpsc::UnboundedSender<Entering>,
+        entrance: Entrance,
     ) -> Pin<Box<dyn Future<Output = ToolRun> + Send + '_>>;
     /// Writes a step down.
     fn commit(&self, turn: &Turn, commit: Commit) -> impl Future<Output = Result<(), Error>> + Send;
     /// The time, in milliseconds since 1970.
     fn now_ms(&self) -> i64;
+    /// Whether anybody listens.
+    fn has_listeners(&self) -> bool;
     /// Tells the listeners.
     fn tell(&self, event: AgentEvent);
+}
+
+/// What a model call brought.
+#[derive(Debug)]
+pub(crate) struct Replied {
+    pub(crate) response: ChatResponse,
+    /// What is to join the conversation together with the turn's own note of the reply.
+    pub(crate) unstored: Option<Unstored>,
+}
+
+/// Messages that join the conversation at a version.
+#[derive(Debug)]
+pub(crate) struct Unstored {
+    pub(crate) expected: Version,
+    pub(crate) messages: Vec<SharedEntry>,
 }
 
 /// How a call went.
@@ -58,12 +75,40 @@ pub(crate) struct ToolRun {
     pub(crate) took: Duration,
 }
 
+/// Steps that the next one follows at once: they are written together with it, in one transaction. Nothing that has to
+/// wait, for a person, a filter or a body, waits before they are.
+#[derive(Debug, Default)]
+pub(crate) struct Unwritten {
+    commit: Commit,
+    /// What is told once they are written.
+    events: Vec<AgentEvent>,
+}
+
+impl Unwritten {
+    fn add<H: Host>(&mut self, host: &H, commit: Commit, events: impl Iterator<Item = AgentEvent>) {
+        self.commit.then(commit);
+        if host.has_listeners() {
+            self.events.extend(events);
+        }
+    }
+
+    async fn write<H: Host>(&mut self, turn: &Turn, host: &H) -> Result<(), Error> {
+        let commit = std::mem::take(&mut self.commit);
+        if !commit.is_empty() {
+            host.commit(turn, commit).await?;
+        }
+        self.events.drain(..).for_each(|event| host.tell(event));
+        Ok(())
+    }
+}
+
 /// Drives a turn until it is over or waits for a person.
 ///
 /// # Errors
 /// What the model or the store failed with. The turn is then over (the model), or as it was at its last commit.
 pub(crate) async fn drive<H: Host>(turn: &mut Turn, host: &H, cancel: &CancellationToken) -> Result<(), Error> {
-    while advance(turn, host, cancel).await? == Next::Step {}
+    let mut unwritten = Unwritten::default();
+    while advance(turn, host, &mut unwritten, cancel).await? == Next::Step {}
     Ok(())
 }
 
@@ -77,13 +122,23 @@ pub(crate) enum Next {
 }
 
 /// Does the one thing that is due.
-pub(crate) async fn advance<H: Host>(turn: &mut Turn, host: &H, cancel: &CancellationToken) -> Result<Next, Error> {
+pub(crate) async fn advance<H: Host>(
+    turn: &mut Turn,
+    host: &H,
+    unwritten: &mut Unwritten,
+    cancel: &CancellationToken,
+) -> Result<Next, Error> {
     // Also where it has just begun to wait: what was cancelled does not depend on how politely a sibling ended.
     if cancel.is_cancelled() && turn.state().is_live() {
+        unwritten.write(turn, host).await?;
         give_up(turn, host).await?;
         return Ok(Next::Stop);
     }
-    match turn.todo() {
+    let todo = turn.todo_now();
+    if !matches!(todo, Todo::Run(_)) {
+        unwritten.write(turn, host).await?;
+    }
+    match todo {
         Todo::CallModel(call) => {
             let replied = tokio::select! {
                 biased;
@@ -98,11 +153,16 @@ pub(crate) async fn advance<H: Host>(turn: &mut Turn, host: &H, cancel: &Cancell
                 rulings = host.decide(turn, calls) => rulings,
                 () = stopped(host, cancel) => return Ok(Next::Step),
             };
-            let settled = turn.records().len();
-            step(turn, host, Did::Verdicts { rulings, at: host.now_ms() }).await?;
-            tell_settled(turn, host, settled);
+            let settled = turn.settled();
+            let commit = turn.did(Did::Verdicts { rulings, at: host.now_ms() })?;
+            let written_later = commit.pauses.is_empty() && turn.is_in_batch();
+            let events = if host.has_listeners() { settled_since(turn, settled) } else { Vec::new() };
+            unwritten.add(host, commit, events.into_iter());
+            if !written_later {
+                unwritten.write(turn, host).await?;
+            }
         }
-        Todo::Run(calls) => run_group(turn, host, first_group(calls), cancel).await?,
+        Todo::Run(calls) => run_group(turn, host, calls, unwritten, cancel).await?,
         Todo::Wait(pauses) => {
             host.tell(AgentEvent::Paused(pauses));
             return Ok(Next::Stop);
@@ -156,132 +216,183 @@ async fn give_up<H: Host>(turn: &mut Turn, host: &H) -> Result<(), Error> {
 async fn take_reply<H: Host>(
     turn: &mut Turn,
     host: &H,
-    replied: Result<ChatResponse, Error>,
+    replied: Result<Replied, Error>,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
     match replied {
-        Ok(response) => {
+        Ok(Replied { response, unstored }) => {
             let (usage, finish, at) = (response.usage, response.finish_reason, host.now_ms());
-            step(turn, host, Did::Replied { reply: response.message, usage, finish, at }).await?;
-            for call in turn.reply().map(|reply| reply.tool_calls.clone()).unwrap_or_default() {
-                host.tell(AgentEvent::ToolCallReady { id: call.id, name: call.name, args: call.args });
+            let mut commit = turn.did(Did::Replied { reply: response.message, usage, finish, at })?;
+            let joins = unstored.is_some();
+            if let Some(Unstored { expected, mut messages }) = unstored {
+                // Before the results of a reply whose calls cannot run.
+                messages.append(&mut commit.messages);
+                commit.messages = messages;
+                commit.expected = Some(expected);
             }
-            host.tell(AgentEvent::Usage(turn.data().usage));
+            if let Err(error) = host.commit(turn, commit).await {
+                if joins {
+                    not_joined(turn, host).await;
+                }
+                return Err(error);
+            }
+            if host.has_listeners() {
+                for call in turn.reply().map(|reply| reply.tool_calls.clone()).unwrap_or_default() {
+                    host.tell(AgentEvent::ToolCallReady { id: call.id, name: call.name, args: call.args });
+                }
+                host.tell(AgentEvent::Usage(turn.data().usage));
+            }
             Ok(())
         }
         // The loop sees the token and gives up.
         Err(error) if error.kind() == ErrorKind::Cancelled && cancel.is_cancelled() => Ok(()),
         Err(error) => {
             // The model's error is what the caller must see, also if the store fails now.
-            if let Err(store) = step(turn, host, Did::Failed { at: host.now_ms() }).await {
-                tracing::warn!(error = %store, "the end of a failed turn could not be stored");
-            }
+            failed(turn, host).await;
             Err(error)
         }
     }
 }
 
-/// Tells of the calls that were settled by their verdict.
-fn tell_settled<H: Host>(turn: &Turn, host: &H, before: usize) {
-    for record in turn.records().into_iter().skip(before) {
-        host.tell(AgentEvent::ToolFinished {
-            id: record.id,
-            name: record.name,
-            status: record.outcome,
-            content: record.result,
-        });
+async fn failed<H: Host>(turn: &mut Turn, host: &H) {
+    if let Err(store) = step(turn, host, Did::Failed { at: host.now_ms() }).await {
+        tracing::warn!(error = %store, "the end of a failed turn could not be stored");
     }
 }
 
-/// The first call, and its neighbours if they may run together with it.
-fn first_group(calls: Vec<PlannedCall>) -> Vec<PlannedCall> {
-    let together = |call: &PlannedCall| call.flags.read_only || call.flags.concurrent;
-    let mut group: Vec<PlannedCall> = Vec::new();
-    for call in calls {
-        let neighbour =
-            group.last().is_none_or(|last| together(last) && together(&call) && call.key.idx == last.key.idx + 1);
-        if !neighbour {
-            break;
-        }
-        group.push(call);
+/// What the model said could not join the conversation: for the turn it is as if the model had failed.
+async fn not_joined<H: Host>(turn: &mut Turn, host: &H) {
+    match host.read_back(turn).await {
+        Ok(missed) if missed.is_empty() && turn.state().is_live() => failed(turn, host).await,
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "a turn that could not be written could not be read back"),
     }
-    group
 }
 
-type Running<'a> = Vec<(PlannedCall, Pin<Box<dyn Future<Output = ToolRun> + Send + 'a>>)>;
+/// The calls that were settled by their verdict.
+fn settled_since(turn: &Turn, before: usize) -> Vec<AgentEvent> {
+    let told = |record: crate::result::Record| AgentEvent::ToolFinished {
+        id: record.id,
+        name: record.name,
+        status: record.outcome,
+        content: record.result,
+    };
+    turn.records().into_iter().skip(before).map(told).collect()
+}
+
+/// The calls of a group that have not ended, by their place in it.
+type Running<'a> = Vec<(usize, Pin<Box<dyn Future<Output = ToolRun> + Send + 'a>>)>;
 
 /// Runs calls side by side. Each is written down before its body is entered and as soon as it ends.
 async fn run_group<H: Host>(
     turn: &mut Turn,
     host: &H,
     calls: Vec<PlannedCall>,
+    unwritten: &mut Unwritten,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
-    let (sender, mut entering) = mpsc::unbounded_channel();
+    let writer = Writer::new();
     // All of them see what was written before the first.
     let values = calls.first().map(|call| turn.values_at(call.key.idx)).unwrap_or_default();
     let mut running: Running<'_> = Vec::with_capacity(calls.len());
-    for call in calls {
-        let run = host.run_tool(turn, call.clone(), values.clone(), sender.clone());
-        running.push((call, run));
+    for (place, call) in calls.iter().enumerate() {
+        running.push((place, host.run_tool(turn, call.clone(), values.clone(), writer.entrance())));
     }
     let stopping = async {
         cancel.cancelled().await;
         tokio::time::sleep(STOP_GRACE).await;
     };
-    let mut stopping = std::pin::pin!(stopping);
+    let mut stopping = pin!(stopping);
     while !running.is_empty() {
-        tokio::select! {
-            biased;
-            Some((idx, answer)) = entering.recv() => {
-                // A tool that only reads may be entered again whatever happened: nothing is to be remembered.
-                let reads = running.iter().any(|(call, _)| call.key.idx == idx && call.flags.read_only);
-                let noted = if reads { Ok(()) } else { step(turn, host, Did::Started { idx, at: host.now_ms() }).await };
-                let failed = noted.clone().err();
-                // The call may be gone by now; then nobody waits for the answer.
-                drop(answer.send(noted));
-                if let Some(error) = failed {
-                    return Err(error);
-                }
-                tell_started(host, &running, idx);
+        let mut happened = poll_fn(|context| Poll::Ready(happened(&mut running, &writer, context))).await;
+        if happened.is_pending() {
+            // Somebody has to be waited for.
+            unwritten.write(turn, host).await?;
+            happened = tokio::select! {
+                biased;
+                happened = poll_fn(|context| self::happened(&mut running, &writer, context)) => Poll::Ready(happened),
+                // One grace for all of them, however many end meanwhile.
+                () = &mut stopping => break,
+            };
+        }
+        let Poll::Ready((asked, done)) = happened else { continue };
+        let_in(turn, host, &calls, &writer, asked, unwritten).await?;
+        for (place, ToolRun { result, took }) in done {
+            let Some(call) = calls.get(place) else { continue };
+            let told = host.has_listeners().then(|| finished(call, &result));
+            let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+            let commit = turn.did(Did::Finished { idx: call.key.idx, result, took_ms, at: host.now_ms() })?;
+            unwritten.add(host, commit, told.into_iter());
+        }
+    }
+    // The next call is entered at once; everything else waits for what it is told.
+    if !turn.is_in_batch() || turn.is_waiting() {
+        unwritten.write(turn, host).await?;
+    }
+    Ok(())
+}
+
+fn finished(call: &PlannedCall, result: &CallResult) -> AgentEvent {
+    let content = result.content.read::<cepa_core::Content>().map(|content| content.text().into_owned());
+    AgentEvent::ToolFinished {
+        id: call.call.id.clone(),
+        name: call.call.name.clone(),
+        status: result.status,
+        content: content.unwrap_or_default(),
+    }
+}
+
+/// Writes down that bodies are entered, and lets them in.
+async fn let_in<H: Host>(
+    turn: &mut Turn,
+    host: &H,
+    calls: &[PlannedCall],
+    writer: &Writer,
+    asked: Vec<Asked>,
+    unwritten: &mut Unwritten,
+) -> Result<(), Error> {
+    // A tool that only reads may be entered again whatever happened: nothing is to be remembered.
+    let reads = |asked: &Asked| calls.iter().any(|call| call.key.idx == asked.idx && call.flags.read_only);
+    let (reading, writing): (Vec<Asked>, Vec<Asked>) = asked.into_iter().partition(reads);
+    if !writing.is_empty() {
+        let written = async {
+            for asked in &writing {
+                let commit = turn.did(Did::Started { idx: asked.idx, at: host.now_ms() })?;
+                unwritten.add(host, commit, std::iter::empty());
             }
-            (call, run) = first_done(&mut running) => {
-                let ToolRun { result, took } = run;
-                let content = result.content.read::<cepa_core::Content>().map(|c| c.text().into_owned());
-                let told = AgentEvent::ToolFinished {
-                    id: call.call.id,
-                    name: call.call.name,
-                    status: result.status,
-                    content: content.unwrap_or_default(),
-                };
-                let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-                step(turn, host, Did::Finished { idx: call.key.idx, result, took_ms, at: host.now_ms() }).await?;
-                host.tell(told);
-            }
-            // One grace for all of them, however many end meanwhile.
-            () = &mut stopping => break,
+            unwritten.write(turn, host).await
+        };
+        let written = written.await;
+        for asked in &writing {
+            writer.answer(*asked, written.clone());
+        }
+        written?;
+    }
+    for asked in &reading {
+        writer.answer(*asked, Ok(()));
+    }
+    for asked in writing.into_iter().chain(reading).filter(|_| host.has_listeners()) {
+        if let Some(call) = calls.iter().find(|call| call.key.idx == asked.idx) {
+            host.tell(AgentEvent::ToolStarted { id: call.call.id.clone(), name: call.call.name.clone() });
         }
     }
     Ok(())
 }
 
-fn tell_started<H: Host>(host: &H, running: &Running<'_>, idx: u32) {
-    if let Some((call, _)) = running.iter().find(|(call, _)| call.key.idx == idx) {
-        host.tell(AgentEvent::ToolStarted { id: call.call.id.clone(), name: call.call.name.clone() });
-    }
-}
-
-/// The first of the calls that ends.
-async fn first_done(running: &mut Running<'_>) -> (PlannedCall, ToolRun) {
-    let (at, run) = poll_fn(|context| {
-        for (at, (_, run)) in running.iter_mut().enumerate() {
-            if let Poll::Ready(run) = run.as_mut().poll(context) {
-                return Poll::Ready((at, run));
-            }
+/// Lets every call work: which bodies ask to be entered, and which calls have ended.
+fn happened(
+    running: &mut Running<'_>,
+    writer: &Writer,
+    context: &mut Context<'_>,
+) -> Poll<(Vec<Asked>, Vec<(usize, ToolRun)>)> {
+    let mut done = Vec::new();
+    let mut at = 0;
+    while let Some((_, run)) = running.get_mut(at) {
+        match run.as_mut().poll(context) {
+            Poll::Ready(run) => done.push((running.remove(at).0, run)),
+            Poll::Pending => at += 1,
         }
-        Poll::Pending
-    })
-    .await;
-    let (call, _) = running.remove(at);
-    (call, run)
+    }
+    let asked = writer.asked(context);
+    if asked.is_empty() && done.is_empty() { Poll::Pending } else { Poll::Ready((asked, done)) }
 }

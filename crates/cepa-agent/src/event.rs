@@ -86,6 +86,11 @@ impl Listeners {
         self.0.extend(other.0.iter().cloned());
     }
 
+    /// Whether there is nobody.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Tells everybody.
     pub fn emit(&self, event: &AgentEvent) {
         for listener in &self.0 {

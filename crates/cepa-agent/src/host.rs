@@ -12,22 +12,22 @@ use std::{
 };
 
 use cepa_core::{
-    Args, ChatOptions, ChatRequest, ChatResponse, Content, Error, ErrorKind, EventSink, Kernel, RawJson, Tool,
-    ToolCall, ToolContext, ToolFlags, ToolRequest, ToolResponse, ToolSet, ToolStatus,
+    Args, ChatOptions, ChatRequest, Content, Error, ErrorKind, EventSink, Kernel, RawJson, Tool, ToolCall, ToolContext,
+    ToolFlags, ToolRequest, ToolResponse, ToolSet, ToolStatus,
 };
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
 
 use crate::{
     agent::Core,
-    body::{BodyGuard, Entering},
+    body::BodyGuard,
     cap,
-    driver::{Host, ToolRun},
+    driver::{Host, Replied, ToolRun},
+    entrance::Entrance,
     event::{AgentEvent, ChatEvents, Listeners},
     gate::{Gate, GateCall, Verdict},
     ids,
     journal::Journal,
-    memory_filter::TurnCall,
+    memory_filter::{MEMORY_FILTER, TurnCall},
     run,
     store::{CallResult, Commit},
     texts::{self, Texts},
@@ -145,22 +145,32 @@ impl KernelHost {
             Ok(prepared) => prepared,
             Err(why) => return refuse(texts::bad_arguments(&call.name, &why), tool.flags().clone()),
         };
-        let asked = GateCall {
-            id: call.id.clone(),
-            tool: call.name.clone(),
-            flags: tool.flags().clone(),
-            args: prepared.clone(),
-            context: context.clone(),
-        };
-        let outcome = self.verdict(&asked, turn.data().settings.pausing).await;
+        let outcome = self.verdict(tool, call, &prepared, context, turn.data().settings.pausing).await;
         let prepared = match prepared {
             Args::Object(raw) => Some(raw),
             Args::Invalid { .. } => None,
         };
-        Ruling { outcome, flags: tool.flags().clone(), prepared, schema_hash: schema_hash(tool) }
+        Ruling { outcome, flags: tool.flags().clone(), prepared, schema_hash: schema_hash(tool).to_owned() }
     }
 
-    async fn verdict(&self, call: &GateCall, pausing: bool) -> RulingOutcome {
+    async fn verdict(
+        &self,
+        tool: &Tool,
+        call: &ToolCall,
+        args: &Args,
+        context: &ToolContext,
+        pausing: bool,
+    ) -> RulingOutcome {
+        if self.gate.is_none() && !(pausing && tool.flags().sensitive) {
+            return RulingOutcome::Proceed;
+        }
+        let call = &GateCall {
+            id: call.id.clone(),
+            tool: call.name.clone(),
+            flags: tool.flags().clone(),
+            args: args.clone(),
+            context: context.clone(),
+        };
         let verdict = match &self.gate {
             None => Verdict::Proceed,
             Some(gate) => match contained(gate.decide(call)).await {
@@ -225,8 +235,8 @@ impl KernelHost {
 pub(crate) struct Pausing;
 
 /// The hash by which a changed tool is found out.
-pub(crate) fn schema_hash(tool: &Tool) -> String {
-    ids::hash(tool.spec().schema.as_ref().map_or("", RawJson::as_str))
+pub(crate) fn schema_hash(tool: &Tool) -> &str {
+    tool.fingerprint(|spec| ids::hash(spec.schema.as_ref().map_or("", RawJson::as_str)))
 }
 
 /// A future whose panic is an error.
@@ -263,7 +273,7 @@ fn call_result(result: Result<ToolResponse, Error>, max_chars: Option<usize>, id
 }
 
 impl Host for KernelHost {
-    async fn call_model(&self, turn: &Turn, call: ModelCall) -> Result<ChatResponse, Error> {
+    async fn call_model(&self, turn: &Turn, call: ModelCall) -> Result<Replied, Error> {
         let settings = &turn.data().settings;
         let tools = if call.without_tools { ToolSet::default() } else { self.tools(turn)? };
         let first = turn.data().replies == 0;
@@ -274,10 +284,15 @@ impl Host for KernelHost {
             fence,
             reply_id: call.reply_id,
             opens: call.opens,
+            stored_delta: call.stored,
+            // Where nothing stands around the memory filter nothing can come between it and the turn.
+            defers: self.journal.token().is_some() && self.kernel.chat_filters().next() == Some(MEMORY_FILTER),
+            unstored: Mutex::default(),
             stored: AtomicU32::new(0),
             storing: self.storing.clone(),
         };
-        let context = self.context(turn.data().values.clone()).with_extension(stage);
+        let stage = Arc::new(stage);
+        let context = self.context(turn.data().values.clone()).with_shared(stage.clone());
         let request = ChatRequest {
             messages: call.messages,
             system_prompt: settings.system_prompt.as_deref().map(Into::into),
@@ -291,7 +306,7 @@ impl Host for KernelHost {
         };
         let response = self.kernel.invoke_chat(request).await?;
         *self.offered.lock().unwrap_or_else(PoisonError::into_inner) = Some(response.offered.clone());
-        Ok(response)
+        Ok(Replied { unstored: stage.take_unstored(), response })
     }
 
     fn partial_reply(&self) -> Option<PartialReply> {
@@ -332,14 +347,15 @@ impl Host for KernelHost {
         turn: &Turn,
         call: PlannedCall,
         values: Map<String, Value>,
-        entering: mpsc::UnboundedSender<Entering>,
+        entrance: Entrance,
     ) -> Pin<Box<dyn Future<Output = ToolRun> + Send + '_>> {
         let tool = self.offered(turn).get(&call.call.name).cloned();
-        let guard = BodyGuard { idx: call.key.idx, journal: entering, entered: AtomicU32::new(0) };
+        let guard = BodyGuard { idx: call.key.idx, entrance, entered: AtomicU32::new(0) };
         let key = ids::idempotency_key(turn.id(), call.key);
         let context = self.context(values).for_call(key).with_extension(guard);
         let cap = turn.data().settings.max_result_chars;
-        Box::pin(self.run(tool, call.clone(), context, cap, ids::result_id(turn.id(), call.key)))
+        let id = ids::result_id(turn.id(), call.key);
+        Box::pin(self.run(tool, call, context, cap, id))
     }
 
     async fn commit(&self, turn: &Turn, commit: Commit) -> Result<(), Error> {
@@ -351,6 +367,10 @@ impl Host for KernelHost {
 
     fn now_ms(&self) -> i64 {
         self.journal.now_ms()
+    }
+
+    fn has_listeners(&self) -> bool {
+        !self.listeners.is_empty()
     }
 
     fn tell(&self, event: AgentEvent) {

@@ -67,5 +67,8 @@ pub(crate) fn idempotency_key(turn: &str, key: CallKey) -> String {
 
 /// A hash of a text, in hexadecimal: 32 digits are enough to tell arguments and schemas apart.
 pub fn hash(text: &str) -> String {
-    hmac_sha256::Hash::hash(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |four_bits: u8| DIGITS.get(usize::from(four_bits)).copied().map_or('0', char::from);
+    let hash = hmac_sha256::Hash::hash(text.as_bytes());
+    hash.iter().take(16).flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

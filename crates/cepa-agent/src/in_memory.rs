@@ -21,7 +21,7 @@ use crate::{
     memory::{ChatMemory, ConversationInfo, Loaded, Version},
     pause::{Decision, Pause},
     rules,
-    store::{Commit, Lease, LiveTurn, StoredTurn, TurnRow, TurnStore},
+    store::{Commit, Lease, LiveTurn, Opened, StoredTurn, TurnRow, TurnStore},
 };
 
 /// A memory and store in the process. Clones share what they keep; it keeps everything until it is cleared.
@@ -262,6 +262,16 @@ impl TurnStore for InMemory {
             self.state().turns.release(conversation, token);
             Ok(())
         })
+    }
+
+    fn open_turn<'a>(
+        &'a self,
+        turn: TurnRow,
+        holder: &'a str,
+        now: i64,
+        until: i64,
+    ) -> BoxFuture<'a, Result<Opened, Error>> {
+        Box::pin(async move { self.state().turns.open(turn, holder, now, until) })
     }
 
     fn begin<'a>(&'a self, turn: TurnRow, token: u64) -> BoxFuture<'a, Result<(), Error>> {

@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use cepa_core::{Error, ErrorKind, RawJson};
@@ -10,7 +13,7 @@ use cepa_core::{Error, ErrorKind, RawJson};
 use crate::{
     clock::Clock,
     ids,
-    store::{CallChange, Commit, Lease, TurnState, TurnStore},
+    store::{CallChange, Commit, Lease, Opened, TurnRow, TurnState, TurnStore},
     turn::Turn,
 };
 
@@ -41,6 +44,12 @@ impl Keeper {
         Err(Error::new(ErrorKind::Busy, text))
     }
 
+    /// Takes a conversation for a new turn, and begins it if no other one is live there.
+    pub(crate) async fn open(&self, turn: TurnRow) -> Result<Opened, Error> {
+        let now = self.clock.now_ms();
+        self.store.open_turn(turn, &self.holder, now, now.saturating_add(self.lease_ms)).await
+    }
+
     /// Takes or keeps a conversation.
     pub(crate) async fn lease(&self, conversation: &str) -> Result<Lease, Error> {
         let now = self.clock.now_ms();
@@ -52,6 +61,8 @@ struct Inside {
     keeper: Arc<Keeper>,
     /// The token of a turn that is written as it happens.
     token: Option<u64>,
+    /// Where the last step may give the conversation back: set once it did.
+    released: Option<Arc<AtomicBool>>,
     state: tokio::sync::Mutex<State>,
     /// Full results of this turn: an ephemeral turn has no other place for them.
     full: Mutex<HashMap<String, RawJson>>,
@@ -65,23 +76,23 @@ enum State {
 }
 
 impl Journal {
-    /// A journal of a turn whose conversation is leased.
-    pub(crate) fn written(keeper: Arc<Keeper>, token: u64) -> Self {
-        Self::with(keeper, State::Written { token })
+    /// A journal of a turn whose conversation is leased. With `released` the turn's last step gives it back.
+    pub(crate) fn written(keeper: Arc<Keeper>, token: u64, released: Option<Arc<AtomicBool>>) -> Self {
+        Self::with(keeper, State::Written { token }, released)
     }
 
     /// A journal of an ephemeral turn.
     pub(crate) fn held(keeper: Arc<Keeper>) -> Self {
-        Self::with(keeper, State::Held(Box::default()))
+        Self::with(keeper, State::Held(Box::default()), None)
     }
 
-    fn with(keeper: Arc<Keeper>, state: State) -> Self {
+    fn with(keeper: Arc<Keeper>, state: State, released: Option<Arc<AtomicBool>>) -> Self {
         let token = match &state {
             State::Written { token } => Some(*token),
             State::Held(_) => None,
         };
         let state = tokio::sync::Mutex::new(state);
-        Self(Arc::new(Inside { token, keeper, state, full: Mutex::default() }))
+        Self(Arc::new(Inside { token, released, keeper, state, full: Mutex::default() }))
     }
 
     /// The time.
@@ -95,7 +106,7 @@ impl Journal {
     }
 
     /// Writes a step down, or keeps it.
-    pub(crate) async fn commit(&self, turn: &Turn, commit: Commit) -> Result<(), Error> {
+    pub(crate) async fn commit(&self, turn: &Turn, mut commit: Commit) -> Result<(), Error> {
         self.keep_full(turn, &commit);
         if commit.is_empty() {
             return Ok(());
@@ -103,10 +114,15 @@ impl Journal {
         let mut state = self.0.state.lock().await;
         match &mut *state {
             State::Written { token } => {
+                let released = self.0.released.as_ref().filter(|_| !turn.state().is_live());
+                commit.releases = released.is_some();
                 self.0.keeper.store.commit(turn.id(), *token, commit).await?;
+                if let Some(released) = released {
+                    released.store(true, Ordering::Release);
+                }
             }
             State::Held(held) => {
-                merge(held, commit);
+                held.then(commit);
                 if turn.state() == TurnState::Paused {
                     let token = self.persist(turn, std::mem::take(held)).await?;
                     *state = State::Written { token };
@@ -147,17 +163,4 @@ impl Journal {
             None => self.0.keeper.store.full_result(id).await,
         }
     }
-}
-
-/// One commit that does what two did, one after the other.
-fn merge(into: &mut Commit, next: Commit) {
-    let Commit { begins, turn, calls, pauses, closed_pauses, messages, expected, at } = next;
-    into.begins = into.begins.take().or(begins);
-    into.turn = turn.or(into.turn.take());
-    into.calls.extend(calls);
-    into.pauses.extend(pauses);
-    into.closed_pauses.extend(closed_pauses);
-    into.messages.extend(messages);
-    into.expected = into.expected.or(expected);
-    into.at = at;
 }

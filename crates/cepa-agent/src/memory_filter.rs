@@ -1,7 +1,7 @@
 //! The memory filter: replaces what is new by the whole conversation, and stores what is new with the reply.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
@@ -11,6 +11,7 @@ use cepa_core::{
 
 use crate::{
     clock::Clock,
+    driver::Unstored,
     memory::{ChatMemory, Version, load_whole},
     store::{Commit, SharedEntry, TurnStore},
 };
@@ -18,6 +19,9 @@ use crate::{
 /// The memory filter's place: filters with a smaller order see only what is new, and can keep it from being stored;
 /// those with a greater one see the whole conversation.
 pub const MEMORY_ORDER: i32 = 100;
+
+/// The memory filter's name.
+pub(crate) const MEMORY_FILTER: &str = "memory";
 
 /// Which model call of a turn a request is, as the driver tells the memory filter.
 #[derive(Debug)]
@@ -27,10 +31,22 @@ pub(crate) struct TurnCall {
     pub(crate) reply_id: String,
     /// Whether the new messages open the turn: then they are stored together with the reply.
     pub(crate) opens: bool,
+    /// Whether the new messages are in the conversation already.
+    pub(crate) stored_delta: bool,
+    /// Whether what was said is left to the turn, which stores it together with its own note of it.
+    pub(crate) defers: bool,
+    pub(crate) unstored: Mutex<Option<Unstored>>,
     /// How many replies were stored for this call: an outer filter may run the inside again.
     pub(crate) stored: AtomicU32,
     /// Set while a write is under way: the call must not be dropped then.
     pub(crate) storing: Arc<AtomicBool>,
+}
+
+impl TurnCall {
+    /// What was left to the turn.
+    pub(crate) fn take_unstored(&self) -> Option<Unstored> {
+        self.unstored.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// Holds the mark of a write under way.
@@ -120,11 +136,13 @@ impl<M: ChatMemory + ?Sized> MemoryFilter<M> {
         };
         let call = request.context.extension::<TurnCall>();
         let delta: Vec<Arc<Entry>> = request.messages.iter().cloned().collect();
+        let stored_delta = call.as_ref().is_some_and(|call| call.stored_delta);
         let opens = call
             .as_ref()
             .map_or_else(|| delta.iter().any(|entry| entry.message.role() != Role::Tool), |call| call.opens);
         let (mut version, mut history) = load_whole(&*self.memory, &id).await?;
-        if !opens && !delta.is_empty() {
+        let is_there = stored_delta && delta.last().is_some_and(|entry| is_last_of(&history, entry));
+        if !opens && !delta.is_empty() && !is_there {
             let storing = Storing::begin(call.as_deref());
             self.append_facts(call.as_deref(), &id, version, &delta).await?;
             drop(storing);
@@ -138,6 +156,13 @@ impl<M: ChatMemory + ?Sized> MemoryFilter<M> {
         }
         request.messages = history;
         let response = next.run(request).await?;
+        if let Some(call) = call.as_deref().filter(|call| call.defers) {
+            new.push(Arc::new(reply_entry(Some(call), &response, self.clock.now_ms())));
+            let messages = new.into_iter().map(SharedEntry).collect();
+            let unstored = Unstored { expected: version, messages };
+            *call.unstored.lock().unwrap_or_else(PoisonError::into_inner) = Some(unstored);
+            return Ok(response);
+        }
         let _storing = Storing::begin(call.as_deref());
         new.push(Arc::new(reply_entry(call.as_deref(), &response, self.clock.now_ms())));
         self.append(call.as_deref(), &id, version, new).await?;
@@ -164,7 +189,7 @@ fn reply_entry(call: Option<&TurnCall>, response: &ChatResponse, at: i64) -> Ent
 
 impl<M: ChatMemory + ?Sized> FilterInfo for MemoryFilter<M> {
     fn name(&self) -> &str {
-        "memory"
+        MEMORY_FILTER
     }
     fn order(&self) -> i32 {
         MEMORY_ORDER

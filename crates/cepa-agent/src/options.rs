@@ -1,6 +1,9 @@
 //! What a caller says about one turn.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use cepa_core::{CancellationToken, ChatOptions, Content, Message, Stage, ToolChoice, ToolContext};
 
@@ -50,6 +53,10 @@ pub struct TurnOptions {
     pub changed_tools: ChangedTools,
     /// The token under which the conversation is held, where it is.
     pub(crate) token: Option<u64>,
+    /// The turn, where it has begun together with taking the conversation.
+    pub(crate) begun: Option<Box<Turn>>,
+    /// Where the turn's last step may give the conversation back: set once it did.
+    pub(crate) released: Option<Arc<AtomicBool>>,
     pub(crate) listeners: Listeners,
     pub(crate) stream: bool,
 }

@@ -27,35 +27,56 @@ use crate::{
 
 /// One turn, inside all turn filters. The conversation is held by whoever sent it.
 pub(crate) async fn turn(core: Arc<Core>, request: TurnRequest) -> Result<TurnResult, TurnError> {
-    let TurnRequest { start, conversation, options } = request;
+    let TurnRequest { start, conversation, mut options } = request;
+    let begun = options.begun.take();
     let mut context = options.context.clone().with_cancel(options.cancel.clone());
     context = context.with_conversation(conversation.as_deref().unwrap_or_default());
     match start {
-        TurnStart::Message(input) => begin(&core, input, conversation, &options, context).await,
+        TurnStart::Message(input) => {
+            let (at, begun) = match begun {
+                Some(turn) => (None, *turn),
+                None => {
+                    let at = core.now_ms();
+                    (Some(at), new_turn(&core, input, conversation, &options, at))
+                }
+            };
+            begin(&core, begun, at, &options, context).await
+        }
         TurnStart::Resume { turn } => go_on(&core, &turn, &options, context).await,
     }
 }
 
-async fn begin(
-    core: &Arc<Core>,
+/// A turn that begins now.
+pub(crate) fn new_turn(
+    core: &Core,
     input: Vec<Message>,
     conversation: Option<String>,
     options: &TurnOptions,
+    at: i64,
+) -> Turn {
+    let conversation_id = conversation.as_deref().unwrap_or_default();
+    let values = options.context.clone().with_conversation(conversation_id).values().clone();
+    let data = TurnData { settings: options.over(&core.settings), values, ..TurnData::default() };
+    let carries = !core.has_memory || conversation.is_none();
+    Turn::new(ids::new_id("t"), conversation, carries, input, data, at, core.texts.clone())
+}
+
+/// Drives a new turn; `at` is when it began, unless that is written already.
+async fn begin(
+    core: &Arc<Core>,
+    mut turn: Turn,
+    at: Option<i64>,
+    options: &TurnOptions,
     context: ToolContext,
 ) -> Result<TurnResult, TurnError> {
-    let at = core.now_ms();
-    let id = ids::new_id("t");
-    let settings = options.over(&core.settings);
-    let data = TurnData { settings, values: context.values().clone(), ..TurnData::default() };
-    let carries = !core.has_memory || conversation.is_none();
-    let leased = conversation.clone();
-    let mut turn = Turn::new(id, conversation, carries, input, data, at, core.texts.clone());
-    let journal = if carries {
+    let journal = if turn.carries() {
         Journal::held(core.keeper.clone())
     } else {
-        let token = token_of(core, leased.as_deref().unwrap_or_default(), options).await?;
-        core.store.begin(turn.row(at), token).await?;
-        Journal::written(core.keeper.clone(), token)
+        let token = token_of(core, turn.conversation().unwrap_or_default(), options).await?;
+        if let Some(at) = at {
+            core.store.begin(turn.row(at), token).await?;
+        }
+        Journal::written(core.keeper.clone(), token, options.released.clone())
     };
     drive_to_result(core, &mut turn, journal, options, context).await
 }
@@ -84,7 +105,7 @@ async fn go_on(
         return result(core, &turn, context).await;
     }
     let token = token_of(core, &key, options).await?;
-    let journal = Journal::written(core.keeper.clone(), token);
+    let journal = Journal::written(core.keeper.clone(), token, options.released.clone());
     if let Some(missed) = missed {
         journal_step(&mut turn, &journal, missed).await?;
     }
@@ -122,10 +143,21 @@ pub(crate) async fn restore(core: &Core, stored: StoredTurn) -> Result<Restored,
 }
 
 /// Marks a turn whose future was dropped, so that the next touch gives it up instead of driving it on.
-struct DropMark<'a> {
+pub(crate) struct DropMark<'a> {
     core: &'a Core,
     turn: String,
     done: bool,
+}
+
+impl<'a> DropMark<'a> {
+    pub(crate) fn new(core: &'a Core, turn: &str) -> Self {
+        Self { core, turn: turn.to_owned(), done: false }
+    }
+
+    /// The future was not dropped.
+    pub(crate) fn done(mut self) {
+        self.done = true;
+    }
 }
 
 impl Drop for DropMark<'_> {
@@ -272,7 +304,7 @@ pub(crate) async fn cancel_stored(core: &Core, id: &str, token: u64, by_caller: 
 async fn try_cancel(core: &Core, id: &str, token: u64, by_caller: bool) -> Result<(), Error> {
     let Some(stored) = core.store.turn(id).await?.filter(|stored| stored.row.state.is_live()) else { return Ok(()) };
     let Restored { mut turn, missed, decided } = restore(core, stored).await?;
-    let journal = Journal::written(core.keeper.clone(), token);
+    let journal = Journal::written(core.keeper.clone(), token, None);
     for what in missed.into_iter().chain(decided.into_iter().map(|pause| Did::Decided { pause, at: core.now_ms() })) {
         journal_step(&mut turn, &journal, what).await?;
     }

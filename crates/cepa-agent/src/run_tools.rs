@@ -8,7 +8,7 @@ use crate::{
     InMemory,
     body::BodyFilter,
     clock::Clock,
-    driver::{Next, advance},
+    driver::{Next, Unwritten, advance},
     gate::Gate,
     host::KernelHost,
     ids,
@@ -87,12 +87,13 @@ pub async fn run_tools(
     host.gate = gate;
     host.context = context.clone();
     let mut waiting = Vec::new();
+    let mut unwritten = Unwritten::default();
     // The batch is over when the model would be called with its results.
     while !matches!(turn.todo(), Todo::CallModel(_)) {
         if let Todo::Wait(pauses) = turn.todo() {
             waiting = pauses;
         }
-        if advance(&mut turn, &host, context.cancel()).await? == Next::Stop {
+        if advance(&mut turn, &host, &mut unwritten, context.cancel()).await? == Next::Stop {
             break;
         }
     }

@@ -275,6 +275,8 @@ pub struct Commit {
     /// The version at which the messages join, if it matters: another version is a `conflict`, as for
     /// [`ChatMemory::append`], and nothing of the commit is written.
     pub expected: Option<Version>,
+    /// Whether the conversation is given back with this step, as by [`TurnStore::release`].
+    pub releases: bool,
     /// When, in milliseconds since 1970.
     pub at: i64,
 }
@@ -308,13 +310,28 @@ pub fn carried_json(transcript: &History) -> RawJson {
 impl Commit {
     /// Whether nothing is to be written.
     pub fn is_empty(&self) -> bool {
-        let Self { begins, turn, calls, pauses, closed_pauses, messages, expected: _, at: _ } = self;
-        begins.is_none()
+        let Self { begins, turn, calls, pauses, closed_pauses, messages, expected: _, releases, at: _ } = self;
+        !releases
+            && begins.is_none()
             && turn.is_none()
             && calls.is_empty()
             && pauses.is_empty()
             && closed_pauses.is_empty()
             && messages.is_empty()
+    }
+
+    /// Puts a later step into this one: both are then written in one transaction, or neither.
+    pub(crate) fn then(&mut self, next: Self) {
+        let Self { begins, turn, calls, pauses, closed_pauses, messages, expected, releases, at } = next;
+        self.begins = self.begins.take().or(begins);
+        self.turn = turn.or(self.turn.take());
+        self.calls.extend(calls);
+        self.pauses.extend(pauses);
+        self.closed_pauses.extend(closed_pauses);
+        self.messages.extend(messages);
+        self.expected = self.expected.or(expected);
+        self.releases |= releases;
+        self.at = at;
     }
 }
 
@@ -336,6 +353,15 @@ pub struct Lease {
     pub token: u64,
     /// Until when it is held, in milliseconds since 1970.
     pub until: i64,
+}
+
+/// A conversation that was taken for a new turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The lease.
+    pub lease: Lease,
+    /// Whether the turn has begun; else another one is live.
+    pub begun: bool,
 }
 
 /// A memory that also keeps turns: what is needed to survive a crash and to decide from elsewhere.
@@ -366,6 +392,28 @@ pub trait TurnStore: ChatMemory {
     /// # Errors
     /// `store` if it cannot be written.
     fn release<'a>(&'a self, conversation: &'a str, token: u64) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Takes the conversation as [`TurnStore::lease`] does and, if no turn in it is live, begins this one, in one
+    /// transaction.
+    ///
+    /// # Errors
+    /// As [`TurnStore::lease`].
+    fn open_turn<'a>(
+        &'a self,
+        turn: TurnRow,
+        holder: &'a str,
+        now: i64,
+        until: i64,
+    ) -> BoxFuture<'a, Result<Opened, Error>> {
+        Box::pin(async move {
+            let lease = self.lease(&turn.conversation, holder, now, until).await?;
+            if !self.live_turns(Some(&turn.conversation)).await?.is_empty() {
+                return Ok(Opened { lease, begun: false });
+            }
+            self.begin(turn, lease.token).await?;
+            Ok(Opened { lease, begun: true })
+        })
+    }
 
     /// Writes the row of a new turn, before its first model call.
     ///

@@ -2,7 +2,6 @@
 
 use std::{
     any::{Any, TypeId},
-    collections::HashMap,
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -35,7 +34,8 @@ pub type Writes = Map<String, Value>;
 #[derive(Clone, Default)]
 pub struct ToolContext {
     values: Arc<Map<String, Value>>,
-    extensions: Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    /// A few at most: searched one after another.
+    extensions: Arc<Vec<(TypeId, Arc<dyn Any + Send + Sync>)>>,
     cancel: CancellationToken,
     idempotency_key: Option<Arc<str>>,
     writes: Arc<Mutex<Writes>>,
@@ -92,8 +92,16 @@ impl ToolContext {
     }
 
     /// Adds a typed handle (a database pool, a client); handles are never stored.
-    pub fn with_extension<T: Send + Sync + 'static>(mut self, handle: T) -> Self {
-        Arc::make_mut(&mut self.extensions).insert(TypeId::of::<T>(), Arc::new(handle));
+    pub fn with_extension<T: Send + Sync + 'static>(self, handle: T) -> Self {
+        self.with_shared(Arc::new(handle))
+    }
+
+    /// Adds a typed handle that others hold too.
+    pub fn with_shared<T: Send + Sync + 'static>(mut self, handle: Arc<T>) -> Self {
+        let of_type = TypeId::of::<T>();
+        let mut extensions: Vec<_> = self.extensions.iter().filter(|(kind, _)| *kind != of_type).cloned().collect();
+        extensions.push((of_type, handle));
+        self.extensions = Arc::new(extensions);
         self
     }
 
@@ -147,7 +155,8 @@ impl ToolContext {
 
     /// A typed handle.
     pub fn extension<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        self.extensions.get(&TypeId::of::<T>())?.clone().downcast().ok()
+        let (_, handle) = self.extensions.iter().find(|(kind, _)| *kind == TypeId::of::<T>())?;
+        handle.clone().downcast().ok()
     }
 
     /// The token that is cancelled when the caller gives up.

@@ -1,11 +1,11 @@
 //! A piece of JSON kept as its exact text: digits, key order and spaces survive.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// Any JSON value, kept as the text it came in.
+/// Any JSON value, kept as the text it came in. Cloning it shares the text.
 ///
 /// ```
 /// use cepa_core::RawJson;
@@ -14,22 +14,22 @@ use serde_json::value::RawValue;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct RawJson(Box<RawValue>);
+pub struct RawJson(Arc<RawValue>);
 
 impl RawJson {
     /// Checks that the text is one JSON value and keeps it.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str::<&RawValue>(text).map(|raw| Self(raw.to_owned()))
+        serde_json::from_str::<&RawValue>(text).map(|raw| Self(raw.to_owned().into()))
     }
 
     /// The JSON of any value that can be serialised.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
-        serde_json::value::to_raw_value(value).map(Self)
+        serde_json::value::to_raw_value(value).map(Self::from)
     }
 
     /// The empty object `{}`.
     pub fn empty_object() -> Self {
-        Self(RawValue::from_string("{}".to_owned()).unwrap_or_default())
+        RawValue::from_string("{}".to_owned()).unwrap_or_default().into()
     }
 
     /// The exact text.
@@ -45,6 +45,12 @@ impl RawJson {
     /// Whether this is a JSON object.
     pub fn is_object(&self) -> bool {
         self.0.get().starts_with('{')
+    }
+}
+
+impl From<Box<RawValue>> for RawJson {
+    fn from(raw: Box<RawValue>) -> Self {
+        Self(raw.into())
     }
 }
 
@@ -75,7 +81,7 @@ impl Serialize for RawJson {
 
 impl<'de> Deserialize<'de> for RawJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Box::<RawValue>::deserialize(deserializer).map(Self)
+        Box::<RawValue>::deserialize(deserializer).map(Self::from)
     }
 }
 

@@ -133,6 +133,14 @@ impl Kernel {
         self.0.tool.run(request)
     }
 
+    /// The names of the filters around a model call, outermost first.
+    pub fn chat_filters(&self) -> impl Iterator<Item = &str> {
+        self.0.chat.filters().iter().map(|filter| filter.name())
+    }
+    /// The names of the filters around a tool call, outermost first.
+    pub fn tool_filters(&self) -> impl Iterator<Item = &str> {
+        self.0.tool.filters().iter().map(|filter| filter.name())
+    }
     /// The tool of this name.
     pub fn find_tool(&self, name: &str) -> Option<&Tool> {
         self.0.tools.get(name)

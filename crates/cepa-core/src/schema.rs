@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
-use crate::{Args, RawJson};
+use crate::Args;
 
 /// Deeper schemas (or references in a circle) are not followed.
 const MAX_DEPTH: u8 = 64;
@@ -15,12 +15,9 @@ const MAX_DEPTH: u8 = 64;
 const MAX_STEPS: u32 = 1_000_000;
 
 /// Checks arguments; the error names the place and what is wanted there.
-pub(crate) fn check(schema: Option<&RawJson>, args: &Args) -> Result<(), String> {
-    let Some(schema) = schema else { return Ok(()) };
-    // A schema that is no JSON object was refused when the tool was made.
-    let Ok(root) = schema.read::<Value>() else { return Ok(()) };
+pub(crate) fn check(schema: &Value, args: &Args) -> Result<(), String> {
     let value: Value = args.read()?;
-    Checker { root: &root, steps: Cell::new(0) }.check(&root, &value, "", 0)
+    Checker { root: schema, steps: Cell::new(0) }.check(schema, &value, "", 0)
 }
 
 struct Checker<'a> {

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::check;
-use crate::{Args, RawJson};
+use crate::{Args, Tool, ToolOutput, ToolSpec};
 
 fn verdict(schema: &serde_json::Value, args: &str) -> Result<(), String> {
-    check(Some(&RawJson::of(schema).unwrap()), &Args::decode(args))
+    check(schema, &Args::decode(args))
 }
 
 /// L9: an argument that breaks the schema is told to the model, with its place.
@@ -104,7 +104,10 @@ fn what_is_refused_and_how_it_is_said() {
 
 #[test]
 fn without_a_schema_nothing_is_refused_and_without_an_object_everything() {
-    assert_eq!(check(None, &Args::decode(r#"{"a":1}"#)), Ok(()));
+    let spec = ToolSpec::new("t", "", None).unwrap();
+    let tool = Tool::new(spec, |_, _| async { Ok(ToolOutput::new("")) });
+    let args = Args::decode(r#"{"a":1}"#);
+    assert_eq!(tool.prepare(&args), Ok(args));
     assert!(verdict(&json!({}), "[1]").unwrap_err().contains("not a JSON object"));
 }
 

@@ -5,7 +5,7 @@ use std::{
     fmt,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -220,6 +220,15 @@ pub struct Tool(Arc<Inside>);
 struct Inside {
     spec: ToolSpec,
     body: Arc<dyn ToolBody>,
+    /// The schema as it is checked with: read at the first call.
+    schema: OnceLock<Option<serde_json::Value>>,
+    fingerprint: OnceLock<Box<str>>,
+}
+
+impl Inside {
+    fn new(spec: ToolSpec, body: Arc<dyn ToolBody>) -> Self {
+        Self { spec, body, schema: OnceLock::new(), fingerprint: OnceLock::new() }
+    }
 }
 
 struct FnBody<F>(F);
@@ -246,13 +255,13 @@ impl Tool {
 
     /// A tool with a body of the author's own type.
     pub fn with_body(spec: ToolSpec, body: impl ToolBody) -> Self {
-        Self(Arc::new(Inside { spec, body: Arc::new(body) }))
+        Self(Arc::new(Inside::new(spec, Arc::new(body))))
     }
 
     /// The same tool with other flags: what an operator decides about somebody else's tool.
     pub fn with_flags(&self, flags: ToolFlags) -> Self {
         let spec = self.0.spec.clone().with_flags(flags);
-        Self(Arc::new(Inside { spec, body: self.0.body.clone() }))
+        Self(Arc::new(Inside::new(spec, self.0.body.clone())))
     }
 
     /// What is told of it.
@@ -283,11 +292,24 @@ impl Tool {
         let prepare = || {
             match self.0.body.check(args) {
                 Some(checked) => checked?,
-                None => crate::schema::check(self.0.spec.schema.as_ref(), args)?,
+                None => self.check_schema(args)?,
             }
             self.0.body.normalise(args.clone())
         };
         catch_unwind(AssertUnwindSafe(prepare)).unwrap_or_else(|payload| Err(panic_text(&*payload)))
+    }
+}
+
+impl Tool {
+    fn check_schema(&self, args: &Args) -> Result<(), String> {
+        // A schema that is no JSON object was refused when the tool was made.
+        let read = || self.0.spec.schema.as_ref().and_then(|schema| schema.read().ok());
+        self.0.schema.get_or_init(read).as_ref().map_or(Ok(()), |schema| crate::schema::check(schema, args))
+    }
+
+    /// A text by which a change of the tool is found out: made of its spec by whoever asks first, and kept.
+    pub fn fingerprint(&self, make: impl FnOnce(&ToolSpec) -> String) -> &str {
+        self.0.fingerprint.get_or_init(|| make(&self.0.spec).into())
     }
 }
 

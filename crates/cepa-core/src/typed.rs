@@ -123,7 +123,7 @@ where
 
 /// Reads arguments into their type. If that fails, the schema finds words that name the place; else serde's words.
 fn read<A: DeserializeOwned + JsonSchema>(args: &Args) -> Result<A, String> {
-    args.read().map_err(|error: String| match check(Some(&schema_as_derived::<A>()), args) {
+    args.read().map_err(|error: String| match check(&schema_as_derived::<A>().read().unwrap_or_default(), args) {
         Err(place) => place,
         Ok(()) => error.split(" at line ").next().unwrap_or(&error).to_owned(),
     })

@@ -8,8 +8,8 @@ use std::{
 };
 
 use cepa_agent::{
-    AuditEntry, ChatMemory, Commit, ConversationInfo, CorruptRow, Decision, Lease, LiveTurn, Loaded, Pause, StoredTurn,
-    TurnRow, TurnStore, Version,
+    AuditEntry, ChatMemory, Commit, ConversationInfo, CorruptRow, Decision, Lease, LiveTurn, Loaded, Opened, Pause,
+    StoredTurn, TurnRow, TurnStore, Version,
 };
 use cepa_core::{BoxFuture, Entry, Error, History, RawJson};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -231,6 +231,17 @@ impl TurnStore for Sqlite {
     fn release<'a>(&'a self, conversation: &'a str, token: u64) -> BoxFuture<'a, Result<(), Error>> {
         let conversation = conversation.to_owned();
         Box::pin(self.write(move |transaction| turns::release(transaction, &conversation, token)))
+    }
+
+    fn open_turn<'a>(
+        &'a self,
+        turn: TurnRow,
+        holder: &'a str,
+        now: i64,
+        until: i64,
+    ) -> BoxFuture<'a, Result<Opened, Error>> {
+        let holder = holder.to_owned();
+        Box::pin(self.write(move |transaction| turns::open(transaction, &turn, &holder, now, until)))
     }
 
     fn begin<'a>(&'a self, turn: TurnRow, token: u64) -> BoxFuture<'a, Result<(), Error>> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cepa_agent::{
     Commit, Lease, LiveTurn, StoredTurn, TurnRow, ids,
     rules::{self, Holding},
-    store::{CallChange, CallKey, CallRow, carried_json},
+    store::{CallChange, CallKey, CallRow, Opened, carried_json},
 };
 use cepa_core::{Args, Entry, RawJson};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -38,6 +38,22 @@ pub(crate) fn lease(
         .prepare_cached("UPDATE conversations SET lease_by = ?2, lease_token = ?3, lease_until = ?4 WHERE key = ?1")?;
     statement.execute(params![key, taken.by, sql_number(taken.token), taken.until])?;
     Ok(Lease { token: taken.token, until })
+}
+
+/// Takes a conversation and, where no turn in it is live, begins this one.
+pub(crate) fn open(
+    connection: &Connection,
+    turn: &TurnRow,
+    holder: &str,
+    now: i64,
+    until: i64,
+) -> Result<Opened, Failure> {
+    let lease = lease(connection, &turn.conversation, holder, now, until)?;
+    let begun = live(connection, Some(&turn.conversation))?.is_empty();
+    if begun {
+        begin(connection, turn, lease.token)?;
+    }
+    Ok(Opened { lease, begun })
 }
 
 pub(crate) fn release(connection: &Connection, conversation: &str, token: u64) -> Result<(), Failure> {
@@ -133,6 +149,9 @@ pub(crate) fn commit(connection: &Connection, turn: &str, token: u64, commit: &C
         && row(connection, turn)?.is_some_and(|(_, row)| rules::leaves_nothing(&row))
     {
         forget(connection, turn)?;
+    }
+    if commit.releases {
+        release(connection, &conversation, token)?;
     }
     Ok(())
 }

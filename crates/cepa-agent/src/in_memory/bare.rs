@@ -14,7 +14,7 @@ use crate::{
     ids,
     memory::{ChatMemory, ConversationInfo, CorruptRow, Loaded, Version},
     pause::{Decision, Pause},
-    store::{Commit, Lease, LiveTurn, StoredTurn, TurnRow, TurnStore},
+    store::{Commit, Lease, LiveTurn, Opened, StoredTurn, TurnRow, TurnStore},
 };
 
 /// How many turns that are over are kept, so that a decision made twice still finds its pause.
@@ -155,6 +155,16 @@ impl<M: ChatMemory> TurnStore for Bare<M> {
             self.turns().release(conversation, token);
             Ok(())
         })
+    }
+
+    fn open_turn<'a>(
+        &'a self,
+        turn: TurnRow,
+        holder: &'a str,
+        now: i64,
+        until: i64,
+    ) -> BoxFuture<'a, Result<Opened, Error>> {
+        Box::pin(async move { self.turns().open(turn, holder, now, until) })
     }
 
     fn begin<'a>(&'a self, turn: TurnRow, token: u64) -> BoxFuture<'a, Result<(), Error>> {

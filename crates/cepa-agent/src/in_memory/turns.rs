@@ -10,7 +10,8 @@ use crate::{
     pause::{self, Decision, Pause, PauseState, Settled},
     rules::{self, Closing, Holding},
     store::{
-        CallChange, CallKey, CallRow, CallState, Commit, Lease, LiveTurn, StoredTurn, TurnRow, TurnState, carried_json,
+        CallChange, CallKey, CallRow, CallState, Commit, Lease, LiveTurn, Opened, StoredTurn, TurnRow, TurnState,
+        carried_json,
     },
 };
 
@@ -108,6 +109,15 @@ impl Turns {
             Some(holding) => holding.check(conversation, token),
             None => Holding::default().check(conversation, token),
         }
+    }
+
+    pub(super) fn open(&mut self, row: TurnRow, holder: &str, now: i64, until: i64) -> Result<Opened, Error> {
+        let lease = self.lease(&row.conversation, holder, now, until)?;
+        let begun = self.live_turns(Some(&row.conversation)).is_empty();
+        if begun {
+            self.begin(row, lease.token)?;
+        }
+        Ok(Opened { lease, begun })
     }
 
     pub(super) fn begin(&mut self, row: TurnRow, token: u64) -> Result<(), Error> {
@@ -213,6 +223,9 @@ impl Turns {
             } else if self.live.remove(&kept.order).is_some() {
                 self.is_over(turn);
             }
+        }
+        if commit.releases {
+            self.release(&conversation, token);
         }
         notes.into_iter().for_each(|note| self.note(note));
         Ok(conversation)

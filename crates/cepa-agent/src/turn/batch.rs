@@ -49,6 +49,14 @@ pub struct PlannedCall {
     pub schema_hash: String,
 }
 
+impl PlannedCall {
+    /// Whether the call behind it may run at the same time.
+    fn may_run_beside(&self, next: &CallRow, flags: &ToolFlags) -> bool {
+        let together = |flags: &ToolFlags| flags.read_only || flags.concurrent;
+        together(&self.flags) && together(flags) && next.idx == self.key.idx + 1
+    }
+}
+
 impl Call {
     fn is_pending(&self) -> bool {
         self.pause.as_ref().is_some_and(|pause| pause.state == PauseState::Pending)
@@ -237,16 +245,32 @@ impl Batch {
         self.undecided.is_empty() && self.calls.iter().all(Call::is_settled)
     }
 
-    pub(super) fn todo(&self, siblings: Siblings) -> Todo {
+    pub(super) fn has_pending(&self) -> bool {
+        self.calls.iter().any(Call::is_pending)
+    }
+
+    pub(super) fn settled(&self) -> usize {
+        self.calls.iter().filter(|call| call.row.state == CallState::Finished).count()
+    }
+
+    /// What is to be done. Of the calls that are to run so many groups of neighbours that may run together.
+    pub(super) fn todo(&self, siblings: Siblings, groups: usize) -> Todo {
         if !self.undecided.is_empty() {
             return Todo::Decide(self.undecided.clone());
         }
-        let pending: Vec<Pause> =
-            self.calls.iter().filter(|call| call.is_pending()).filter_map(|call| call.pause.clone()).collect();
         if self.waits(siblings) {
-            return Todo::Wait(pending);
+            let pending = self.calls.iter().filter(|call| call.is_pending());
+            return Todo::Wait(pending.filter_map(|call| call.pause.clone()).collect());
         }
-        Todo::Run(self.calls.iter().filter(|call| call.is_runnable()).map(Self::planned).collect())
+        let (mut calls, mut begun): (Vec<PlannedCall>, usize) = (Vec::new(), 0);
+        for call in self.calls.iter().filter(|call| call.is_runnable()) {
+            begun += usize::from(calls.last().is_none_or(|last| !last.may_run_beside(&call.row, &call.flags)));
+            if begun > groups {
+                break;
+            }
+            calls.push(Self::planned(call));
+        }
+        Todo::Run(calls)
     }
 
     /// Whether nothing can be done before a person has decided.
@@ -281,6 +305,10 @@ impl Batch {
 
     /// Folds what the calls before `until` wrote (all calls if `None`), in call order.
     pub(super) fn fold_writes(&self, values: &mut Map<String, Value>, until: Option<u32>) {
+        let wrote = |call: &Call| call.row.result.as_ref().is_some_and(|result| result.writes.is_some());
+        if !self.calls.iter().any(wrote) {
+            return;
+        }
         let mut context = cepa_core::ToolContext::from_values(std::mem::take(values));
         let before = self.calls.iter().filter(|call| until.is_none_or(|until| call.row.idx < until));
         for writes in before.filter_map(|call| call.row.result.as_ref()?.writes.as_ref()) {
@@ -319,7 +347,13 @@ pub(crate) fn rejected(texts: &Texts, reason: Option<&str>) -> String {
 }
 
 fn content_of(result: &CallResult) -> Content {
-    result.content.read().unwrap_or_else(|_| Content::Text(result.content.as_str().to_owned()))
+    // A text without anything escaped, as most are, is read as it stands.
+    let text = result.content.as_str();
+    let plain = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).filter(|text| !text.contains('\\'));
+    match plain {
+        Some(plain) => Content::Text(plain.to_owned()),
+        None => result.content.read().unwrap_or_else(|_| Content::Text(text.to_owned())),
+    }
 }
 
 fn result_entry(call: &Call, turn: &str, texts: &Texts, at: i64) -> Arc<Entry> {

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use cepa_core::{Args, AssistantMessage, Content, Entry, FinishReason, Message, ToolFailure, ToolStatus, Usage};
 
 use super::{
-    CancelReason, Did, Illegal, OnExhausted, PartialReply, Phase, Ruling, Turn,
+    CancelReason, Delta, Did, Illegal, OnExhausted, PartialReply, Phase, Ruling, Turn,
     batch::{At, Batch, Call, rejected, shared},
-    json,
 };
 use crate::{
     ids,
@@ -44,7 +43,7 @@ fn commit_at(at: i64) -> Commit {
 fn with_turn(turn: &Turn, mut commit: Commit) -> Commit {
     commit.turn = Some(TurnChange {
         state: turn.state(),
-        data: json(&turn.data),
+        data: turn.data.json(&turn.settings),
         carried: turn.carries.then(|| turn.transcript.clone()),
     });
     commit
@@ -62,7 +61,7 @@ fn replied(
     };
     reply.finish_reason = reply.finish_reason.or(Some(finish));
     if turn.carries {
-        turn.transcript.extend(delta.iter().cloned());
+        turn.transcript.extend(delta.entries.iter().cloned());
         let id = ids::reply_id(&turn.id, turn.data.replies);
         turn.transcript.push(Entry::with_id(id, at, Message::Assistant(reply.clone())));
     }
@@ -72,7 +71,6 @@ fn replied(
         turn.data.usage += usage;
     }
     let calls = reply.tool_calls.clone();
-    let text = reply.content.as_ref().map(|content| content.text().into_owned()).unwrap_or_default();
     turn.reply = Some(reply);
 
     let mut commit = commit_at(at);
@@ -83,8 +81,10 @@ fn replied(
         } else {
             turn.data.batches += 1;
             turn.data.continue_pause = true;
-            turn.data.paused_text.push_str(&text);
-            turn.phase = Phase::Call(Vec::new());
+            if let Some(content) = turn.reply.as_ref().and_then(|reply| reply.content.as_ref()) {
+                turn.data.paused_text.push_str(&content.text());
+            }
+            turn.phase = Phase::Call(Delta::nothing());
         }
         return Ok(with_turn(turn, commit));
     }
@@ -100,7 +100,7 @@ fn replied(
         if turn.data.settings.on_exhausted == OnExhausted::Finish && !turn.data.finishing {
             turn.data.finishing = true;
             turn.data.batches += 1;
-            turn.phase = Phase::Call(results);
+            answer(turn, results, &mut commit);
         } else {
             end_with_results(turn, results, TurnState::Exhausted, &mut commit);
         }
@@ -118,7 +118,8 @@ fn replied(
     };
     if cut {
         batch.refuse_all(ToolStatus::Cancelled, &turn.texts.cut_reply.clone(), at, &mut commit);
-        turn.phase = Phase::Call(close(turn, &batch, at));
+        let results = close(turn, &batch, at);
+        answer(turn, results, &mut commit);
     } else {
         turn.data.open_batch = true;
         turn.phase = Phase::Batch(batch);
@@ -133,6 +134,15 @@ fn close(turn: &mut Turn, batch: &Batch, at: i64) -> Vec<Arc<Entry>> {
     turn.data.cut |= batch.calls.iter().any(|call| call.row.result.as_ref().is_some_and(|r| r.full.is_some()));
     turn.data.open_batch = false;
     batch.messages(&turn.id, &turn.texts, at)
+}
+
+/// Gives results to the model. They are facts: they join the conversation with the step that made them.
+fn answer(turn: &mut Turn, results: Vec<Arc<Entry>>, commit: &mut Commit) {
+    let stored = !turn.carries;
+    if stored {
+        commit.messages.extend(shared(&results));
+    }
+    turn.phase = Phase::Call(Delta { entries: results, stored });
 }
 
 /// Ends the turn with results that no model call will follow: they join the conversation here.
@@ -152,7 +162,7 @@ fn failed(turn: &mut Turn, at: i64) -> Result<Commit, Illegal> {
         Phase::Batch(_) => return Err(Illegal("a model call failed, but none was due")),
         Phase::Call(delta) => {
             // Results are facts and stay; the message that opened the turn leaves with it, so that it can be tried again.
-            let facts = if turn.data.replies == 0 { Vec::new() } else { delta.clone() };
+            let facts = if turn.data.replies == 0 { Vec::new() } else { delta.entries.clone() };
             end_with_results(turn, facts, TurnState::Failed, &mut commit);
         }
     }
@@ -182,14 +192,16 @@ fn settle(turn: &mut Turn, at: i64, mut commit: Commit) -> Commit {
         let state_changed = !commit.pauses.is_empty() || !commit.closed_pauses.is_empty();
         return if state_changed { with_turn(turn, commit) } else { commit };
     }
-    let batch = batch.clone();
+    let Phase::Batch(batch) = std::mem::replace(&mut turn.phase, Phase::Call(Delta::nothing())) else {
+        return commit;
+    };
     let results = close(turn, &batch, at);
     match batch.direct() {
         Some(text) => {
             turn.direct = Some(text);
             end_with_results(turn, results, TurnState::Completed, &mut commit);
         }
-        None => turn.phase = Phase::Call(results),
+        None => answer(turn, results, &mut commit),
     }
     with_turn(turn, commit)
 }
@@ -231,7 +243,7 @@ fn finished(turn: &mut Turn, idx: u32, result: CallResult, took_ms: u64, at: i64
     let call = entered(turn, idx)?;
     let mut commit = commit_at(at);
     let environment = result.failure.as_deref() == Some(ToolFailure::Environment.as_str());
-    let why = result.content.read::<String>().ok();
+    let why = if environment && pausing { result.content.read::<String>().ok() } else { None };
     call.took = std::time::Duration::from_millis(took_ms);
     call.finish(result, at, &mut commit);
     if environment && pausing {
@@ -328,7 +340,7 @@ fn cancelled(turn: &mut Turn, why: CancelReason, partial: Option<PartialReply>, 
         }
         Phase::Call(delta) => {
             let partial = partial.filter(|partial| !partial.text.trim().is_empty());
-            let mut messages = if turn.data.replies == 0 && partial.is_none() { Vec::new() } else { delta };
+            let mut messages = if turn.data.replies == 0 && partial.is_none() { Vec::new() } else { delta.entries };
             if let Some(PartialReply { text, origin }) = partial {
                 let reply = AssistantMessage {
                     content: Some(Content::Text(text)),

@@ -42,6 +42,8 @@ pub struct Turn {
     carries: bool,
     input: Vec<Message>,
     data: TurnData,
+    /// The JSON of the settings in `data`, which stay as they are.
+    settings: RawJson,
     transcript: History,
     records: Vec<Record>,
     reply: Option<AssistantMessage>,
@@ -51,10 +53,24 @@ pub struct Turn {
     texts: Arc<Texts>,
 }
 
+/// The messages that the model has not seen.
+#[derive(Clone, Debug)]
+struct Delta {
+    entries: Vec<Arc<Entry>>,
+    /// Whether they joined the conversation with the step that made them.
+    stored: bool,
+}
+
+impl Delta {
+    fn nothing() -> Self {
+        Self { entries: Vec::new(), stored: false }
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Phase {
     /// The model is to be called with these messages.
-    Call(Vec<Arc<Entry>>),
+    Call(Delta),
     /// Calls are to be decided on and run.
     Batch(Batch),
     /// It is over.
@@ -222,6 +238,8 @@ pub struct ModelCall {
     pub reply_id: String,
     /// Whether the new messages open the turn: they are stored together with the reply.
     pub opens: bool,
+    /// Whether the new messages are in the conversation already.
+    pub stored: bool,
     /// Whether the last message is a reply that the provider paused.
     pub continue_pause: bool,
     /// Whether tools are withheld, so that the model must answer.
@@ -249,12 +267,13 @@ impl Turn {
         at: i64,
         texts: Arc<Texts>,
     ) -> Self {
-        let delta = Self::input_entries(&id, &input, at);
+        let delta = Delta { entries: Self::input_entries(&id, &input, at), stored: false };
         Self {
             id,
             conversation,
             carries,
             input,
+            settings: json(&data.settings),
             data,
             transcript: History::new(),
             records: Vec::new(),
@@ -281,7 +300,7 @@ impl Turn {
             ephemeral: self.carries,
             input: json(&self.input),
             carried: self.carries.then(|| carried_json(&self.transcript)),
-            data: json(&self.data),
+            data: self.data.json(&self.settings),
             created: self.created,
             updated: at,
         }
@@ -310,6 +329,22 @@ impl Turn {
             records.extend(batch.records());
         }
         records
+    }
+    /// Whether calls of a batch are not settled.
+    pub(crate) fn is_in_batch(&self) -> bool {
+        matches!(self.phase, Phase::Batch(_))
+    }
+    /// Whether one of its calls waits for a person.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(&self.phase, Phase::Batch(batch) if batch.has_pending())
+    }
+    /// How many of its calls are settled.
+    pub(crate) fn settled(&self) -> usize {
+        let of_batch = match &self.phase {
+            Phase::Batch(batch) => batch.settled(),
+            Phase::Call(_) | Phase::Done(_) => 0,
+        };
+        self.records.len() + of_batch
     }
     /// The last reply.
     pub fn reply(&self) -> Option<&AssistantMessage> {
@@ -366,20 +401,30 @@ impl Turn {
     pub(crate) fn whole_transcript(&self) -> History {
         let mut transcript = self.transcript.clone();
         if let Phase::Call(delta) = &self.phase {
-            transcript.extend(delta.iter().cloned());
+            transcript.extend(delta.entries.iter().cloned());
         }
         transcript
     }
 
     /// What is to be done next.
     pub fn todo(&self) -> Todo {
+        self.todo_among(usize::MAX)
+    }
+
+    /// As [`Turn::todo`]; of the calls that are to run at least the first ones that may run together.
+    pub(crate) fn todo_now(&self) -> Todo {
+        self.todo_among(1)
+    }
+
+    fn todo_among(&self, groups: usize) -> Todo {
         match &self.phase {
             Phase::Done(state) => Todo::Done(*state),
-            Phase::Batch(batch) => batch.todo(self.data.settings.siblings),
+            Phase::Batch(batch) => batch.todo(self.data.settings.siblings, groups),
             Phase::Call(delta) => {
                 let mut messages = self.transcript.clone();
-                messages.extend(delta.iter().cloned());
+                messages.extend(delta.entries.iter().cloned());
                 Todo::CallModel(ModelCall {
+                    stored: delta.stored,
                     messages,
                     reply_id: ids::reply_id(&self.id, self.data.replies),
                     opens: self.data.replies == 0,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cepa_core::{Args, AssistantMessage, Entry, Error, ErrorKind, History, Message, RawJson, ToolFlags};
 
 use super::{
-    Did, Phase, Turn, TurnData,
+    Delta, Did, Phase, Turn, TurnData,
     batch::{Batch, Call, round_of},
 };
 use crate::{
@@ -91,12 +91,12 @@ impl Turn {
             decided = take_back_decisions(&mut batch);
             Phase::Batch(batch)
         } else if turn.data.replies == 0 {
-            Phase::Call(Self::input_entries(&row.id, &turn.input, row.created))
+            Phase::Call(Delta { entries: Self::input_entries(&row.id, &turn.input, row.created), stored: false })
         } else if turn.data.continue_pause {
-            Phase::Call(Vec::new())
+            Phase::Call(Delta::nothing())
         } else {
             let last = batches.last().ok_or_else(|| corrupt("its last batch is missing".to_owned()))?;
-            Phase::Call(last.messages(&row.id, &turn.texts, row.updated))
+            Phase::Call(Delta { entries: last.messages(&row.id, &turn.texts, row.updated), stored: false })
         };
         let missed = turn.missed_reply(&replies);
         Ok(Restored { turn, missed, decided })
