@@ -141,7 +141,7 @@ impl<M: ChatMemory + ?Sized> MemoryFilter<M> {
             .as_ref()
             .map_or_else(|| delta.iter().any(|entry| entry.message.role() != Role::Tool), |call| call.opens);
         let (mut version, mut history) = load_whole(&*self.memory, &id).await?;
-        let is_there = stored_delta && delta.last().is_some_and(|entry| is_last_of(&history, entry));
+        let is_there = stored_delta && delta.last().is_some_and(|entry| history.has_lately(entry));
         if !opens && !delta.is_empty() && !is_there {
             let storing = Storing::begin(call.as_deref());
             self.append_facts(call.as_deref(), &id, version, &delta).await?;
@@ -151,7 +151,7 @@ impl<M: ChatMemory + ?Sized> MemoryFilter<M> {
         let mut new = Vec::new();
         if opens {
             // A turn that is driven again after a crash may find its opening stored already.
-            new = delta.into_iter().filter(|entry| !is_last_of(&history, entry)).collect();
+            new = delta.into_iter().filter(|entry| !history.has_lately(entry)).collect();
             history.extend(new.iter().cloned());
         }
         request.messages = history;
@@ -168,10 +168,6 @@ impl<M: ChatMemory + ?Sized> MemoryFilter<M> {
         self.append(call.as_deref(), &id, version, new).await?;
         Ok(response)
     }
-}
-
-fn is_last_of(history: &cepa_core::History, entry: &Arc<Entry>) -> bool {
-    entry.id.is_some() && history.iter().rev().take(64).any(|stored| stored.id == entry.id)
 }
 
 fn reply_entry(call: Option<&TurnCall>, response: &ChatResponse, at: i64) -> Entry {

@@ -113,6 +113,13 @@ impl History {
         self.tail.last().or_else(|| self.sealed.as_ref().and_then(|chunk| chunk.entries.last()))
     }
 
+    /// Whether an entry of this id is among the last ones.
+    pub fn has_lately(&self, entry: &Entry) -> bool {
+        const LATELY: usize = 64;
+        let last = self.iter_from(self.len().saturating_sub(LATELY)).rev();
+        entry.id.is_some() && last.take(LATELY).any(|known| known.id == entry.id)
+    }
+
     /// All entries in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
         self.iter_from(0)

@@ -96,7 +96,9 @@ impl Turn {
             Phase::Call(Delta::nothing())
         } else {
             let last = batches.last().ok_or_else(|| corrupt("its last batch is missing".to_owned()))?;
-            Phase::Call(Delta { entries: last.messages(&row.id, &turn.texts, row.updated), stored: false })
+            let entries = last.messages(&row.id, &turn.texts, row.updated);
+            let stored = entries.last().is_some_and(|last| messages.has_lately(last));
+            Phase::Call(Delta { entries, stored })
         };
         let missed = turn.missed_reply(&replies);
         Ok(Restored { turn, missed, decided })
