@@ -3,6 +3,7 @@
 use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -40,7 +41,7 @@ pub(crate) trait Host: Sync {
         &self,
         turn: &Turn,
         call: PlannedCall,
-        values: Map<String, Value>,
+        values: Arc<Map<String, Value>>,
         entrance: Entrance,
     ) -> Pin<Box<dyn Future<Output = ToolRun> + Send + '_>>;
     /// Writes a step down.

@@ -127,7 +127,7 @@ impl KernelHost {
     }
 
     /// The context of the turn with its own values.
-    fn context(&self, values: Map<String, Value>) -> ToolContext {
+    fn context(&self, values: Arc<Map<String, Value>>) -> ToolContext {
         self.context.clone().with_values(values)
     }
 
@@ -136,7 +136,7 @@ impl KernelHost {
             outcome: RulingOutcome::Refuse { text },
             flags,
             prepared: None,
-            schema_hash: String::new(),
+            schema_hash: "".into(),
         };
         let Some(tool) = offered.get(&call.name) else {
             return refuse(texts::unknown_tool(&call.name, offered), ToolFlags::default());
@@ -150,7 +150,7 @@ impl KernelHost {
             Args::Object(raw) => Some(raw),
             Args::Invalid { .. } => None,
         };
-        Ruling { outcome, flags: tool.flags().clone(), prepared, schema_hash: schema_hash(tool).to_owned() }
+        Ruling { outcome, flags: tool.flags().clone(), prepared, schema_hash: schema_hash(tool).clone() }
     }
 
     async fn verdict(
@@ -212,7 +212,7 @@ impl KernelHost {
                 let text = texts::unknown_tool(&planned.call.name, self.kernel.list_tools());
                 Err(Error::new(ErrorKind::InvalidTool, text))
             }
-            Some(tool) if self.may_have_changed && schema_hash(&tool) != planned.schema_hash => {
+            Some(tool) if self.may_have_changed && *schema_hash(&tool) != planned.schema_hash => {
                 let text = texts::changed_tool(&planned.call.name);
                 Err(Error::new(ErrorKind::Tool, text))
             }
@@ -235,7 +235,7 @@ impl KernelHost {
 pub(crate) struct Pausing;
 
 /// The hash by which a changed tool is found out.
-pub(crate) fn schema_hash(tool: &Tool) -> &str {
+pub(crate) fn schema_hash(tool: &Tool) -> &Arc<str> {
     tool.fingerprint(|spec| ids::hash(spec.schema.as_ref().map_or("", RawJson::as_str)))
 }
 
@@ -346,7 +346,7 @@ impl Host for KernelHost {
         &self,
         turn: &Turn,
         call: PlannedCall,
-        values: Map<String, Value>,
+        values: Arc<Map<String, Value>>,
         entrance: Entrance,
     ) -> Pin<Box<dyn Future<Output = ToolRun> + Send + '_>> {
         let tool = self.offered(turn).get(&call.call.name).cloned();

@@ -135,7 +135,7 @@ fn check(core: &Core, pause: &Pause, decision: Decision, changed: ChangedTools) 
 fn change_of(core: &Core, pause: &Pause, changed: ChangedTools) -> Option<String> {
     let tool = &pause.tool;
     match core.kernel.find_tool(tool) {
-        Some(known) if changed == ChangedTools::Accept || schema_hash(known) == pause.schema_hash => None,
+        Some(known) if changed == ChangedTools::Accept || **schema_hash(known) == *pause.schema_hash => None,
         Some(_) => Some(format!(
             "the tool `{tool}` has changed since the call was shown: reject it, ask the model again, or accept changed \
              tools"

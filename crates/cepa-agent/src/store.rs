@@ -184,16 +184,16 @@ pub struct CallRow {
     /// The call's place in the batch, from 0.
     pub idx: u32,
     /// The call's id in its message.
-    pub call_id: String,
+    pub call_id: Arc<str>,
     /// The tool's name.
-    pub tool: String,
+    pub tool: Arc<str>,
     /// The hash of the tool's schema when the verdict was made; empty for an unknown tool.
-    pub schema_hash: String,
+    pub schema_hash: Arc<str>,
     /// The arguments as the model wrote them.
     #[serde(with = "crate::words::args")]
     pub args: Args,
     /// The hash of the arguments that the verdict was made on.
-    pub args_hash: String,
+    pub args_hash: Arc<str>,
     /// The verdict.
     pub verdict: VerdictKind,
     /// The gate's reason or reply, if any.

@@ -60,13 +60,13 @@ impl ToolContext {
     }
 
     /// A context with the values of an earlier one (from a stored pause).
-    pub fn from_values(values: Map<String, Value>) -> Self {
-        Self { values: Arc::new(values), ..Self::default() }
+    pub fn from_values(values: impl Into<Arc<Map<String, Value>>>) -> Self {
+        Self { values: values.into(), ..Self::default() }
     }
 
     /// Replaces all values; handles and cancellation stay.
-    pub fn with_values(mut self, values: Map<String, Value>) -> Self {
-        self.values = Arc::new(values);
+    pub fn with_values(mut self, values: impl Into<Arc<Map<String, Value>>>) -> Self {
+        self.values = values.into();
         self
     }
 
@@ -172,6 +172,11 @@ impl ToolContext {
     /// All values, without what this call wrote.
     pub fn values(&self) -> &Map<String, Value> {
         &self.values
+    }
+
+    /// All values, without what this call wrote, to be kept.
+    pub fn shared_values(&self) -> Arc<Map<String, Value>> {
+        self.values.clone()
     }
 
     /// Takes what this call wrote.

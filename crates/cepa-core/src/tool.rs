@@ -222,7 +222,7 @@ struct Inside {
     body: Arc<dyn ToolBody>,
     /// The schema as it is checked with: read at the first call.
     schema: OnceLock<Option<serde_json::Value>>,
-    fingerprint: OnceLock<Box<str>>,
+    fingerprint: OnceLock<Arc<str>>,
 }
 
 impl Inside {
@@ -308,7 +308,7 @@ impl Tool {
     }
 
     /// A text by which a change of the tool is found out: made of its spec by whoever asks first, and kept.
-    pub fn fingerprint(&self, make: impl FnOnce(&ToolSpec) -> String) -> &str {
+    pub fn fingerprint(&self, make: impl FnOnce(&ToolSpec) -> String) -> &Arc<str> {
         self.0.fingerprint.get_or_init(|| make(&self.0.spec).into())
     }
 }

@@ -46,7 +46,7 @@ pub struct PlannedCall {
     /// How often its body will have been entered, this time included.
     pub attempt: u32,
     /// The hash of the tool's schema when the verdict was made.
-    pub schema_hash: String,
+    pub schema_hash: Arc<str>,
 }
 
 impl PlannedCall {
@@ -109,11 +109,11 @@ impl Call {
             conversation: at.conversation.to_owned(),
             turn: at.turn.to_owned(),
             key,
-            call_id: self.row.call_id.clone(),
-            tool: self.row.tool.clone(),
+            call_id: self.row.call_id.as_ref().into(),
+            tool: self.row.tool.as_ref().into(),
             args_hash: ids::hash(args.as_str()),
             args,
-            schema_hash: self.row.schema_hash.clone(),
+            schema_hash: self.row.schema_hash.as_ref().into(),
             reason,
             created: at.at,
             expires: at.expires,
@@ -175,10 +175,10 @@ impl Batch {
             let row = CallRow {
                 batch: self.index,
                 idx,
-                call_id: call.id,
-                tool: call.name,
+                call_id: call.id.into(),
+                tool: call.name.into(),
                 schema_hash,
-                args_hash: ids::hash(prepared.as_ref().map_or(call.args.as_str(), RawJson::as_str)),
+                args_hash: ids::hash(prepared.as_ref().map_or(call.args.as_str(), RawJson::as_str)).into(),
                 // Kept only where it differs: most calls run as the model wrote them.
                 executed_args: prepared.filter(|prepared| prepared.as_str() != call.args.as_str()),
                 args: call.args,
@@ -211,10 +211,10 @@ impl Batch {
             let row = CallRow {
                 batch: self.index,
                 idx,
-                call_id: call.id,
-                tool: call.name,
-                schema_hash: String::new(),
-                args_hash: ids::hash(call.args.as_str()),
+                call_id: call.id.into(),
+                tool: call.name.into(),
+                schema_hash: "".into(),
+                args_hash: ids::hash(call.args.as_str()).into(),
                 executed_args: None,
                 args: call.args,
                 verdict: VerdictKind::Refuse,
@@ -296,7 +296,7 @@ impl Batch {
     fn planned(call: &Call) -> PlannedCall {
         PlannedCall {
             key: CallKey { batch: call.row.batch, idx: call.row.idx },
-            call: ToolCall::new(&call.row.call_id, &call.row.tool, call.run_args()),
+            call: ToolCall::new(&*call.row.call_id, &*call.row.tool, call.run_args()),
             flags: call.flags.clone(),
             attempt: call.row.attempt + 1,
             schema_hash: call.row.schema_hash.clone(),
@@ -304,7 +304,7 @@ impl Batch {
     }
 
     /// Folds what the calls before `until` wrote (all calls if `None`), in call order.
-    pub(super) fn fold_writes(&self, values: &mut Map<String, Value>, until: Option<u32>) {
+    pub(super) fn fold_writes(&self, values: &mut Arc<Map<String, Value>>, until: Option<u32>) {
         let wrote = |call: &Call| call.row.result.as_ref().is_some_and(|result| result.writes.is_some());
         if !self.calls.iter().any(wrote) {
             return;
@@ -314,7 +314,7 @@ impl Batch {
         for writes in before.filter_map(|call| call.row.result.as_ref()?.writes.as_ref()) {
             context.apply(writes.read().unwrap_or_default());
         }
-        *values = context.values().clone();
+        *values = context.shared_values();
     }
 
     /// The results as messages, in call order.
@@ -366,8 +366,8 @@ fn result_entry(call: &Call, turn: &str, texts: &Texts, at: i64) -> Arc<Entry> {
         content = with_note(content, &fill(&texts.edited, &[("args", args.as_str())]));
     }
     let message = ToolMessage {
-        tool_call_id: row.call_id.clone(),
-        name: row.tool.clone(),
+        tool_call_id: row.call_id.as_ref().into(),
+        name: row.tool.as_ref().into(),
         content,
         status: result.status,
         writes: result.writes,
@@ -391,8 +391,8 @@ fn with_note(content: Content, note: &str) -> Content {
 pub(super) fn record(call: &Call) -> Option<Record> {
     let result = call.row.result.as_ref()?;
     Some(Record {
-        id: call.row.call_id.clone(),
-        name: call.row.tool.clone(),
+        id: call.row.call_id.as_ref().into(),
+        name: call.row.tool.as_ref().into(),
         args: call.row.args.clone(),
         outcome: result.status,
         result: content_of(result).text().into_owned(),

@@ -1,5 +1,7 @@
 //! What a turn must know to go on anywhere: settings and counters, small and without history.
 
+use std::sync::Arc;
+
 use cepa_core::{RawJson, ToolChoice, Usage};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -79,7 +81,7 @@ pub struct TurnData {
     /// The settings.
     pub settings: TurnSettings,
     /// The values of the context, with what closed batches wrote.
-    pub values: Map<String, Value>,
+    pub values: Arc<Map<String, Value>>,
     /// What the turn has cost.
     pub usage: Usage,
     /// How many replies there were.

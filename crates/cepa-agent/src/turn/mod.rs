@@ -184,7 +184,7 @@ pub struct Ruling {
     /// The arguments as they would run; `None` if they cannot.
     pub prepared: Option<RawJson>,
     /// The hash of the tool's schema; empty for an unknown tool.
-    pub schema_hash: String,
+    pub schema_hash: Arc<str>,
 }
 
 /// What becomes of a call.
@@ -381,7 +381,7 @@ impl Turn {
     }
 
     /// The values of the context as a call at this place sees them: what was there, and what earlier calls wrote.
-    pub fn values_at(&self, idx: u32) -> serde_json::Map<String, serde_json::Value> {
+    pub fn values_at(&self, idx: u32) -> Arc<serde_json::Map<String, serde_json::Value>> {
         let mut values = self.data.values.clone();
         if let Phase::Batch(batch) = &self.phase {
             batch.fold_writes(&mut values, Some(idx));

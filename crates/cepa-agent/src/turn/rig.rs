@@ -74,7 +74,7 @@ pub(super) fn writing(text: &str, writes: &str) -> CallResult {
 
 pub(super) fn ruling(name: &str, outcome: RulingOutcome) -> Ruling {
     let prepared = RawJson::parse(r#"{"n": 1}"#).ok();
-    Ruling { outcome, flags: flags(name), prepared, schema_hash: "schema".to_owned() }
+    Ruling { outcome, flags: flags(name), prepared, schema_hash: "schema".into() }
 }
 
 /// What the turn is to do next, in words that two turns can be compared by.

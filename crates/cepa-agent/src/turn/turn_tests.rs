@@ -92,7 +92,7 @@ fn later_calls_see_what_earlier_ones_wrote() {
     rig.rule(&[PROCEED, PROCEED, PROCEED, PROCEED]);
     rig.finish(1, writing("second", r#"{"x": 2, "y": 2}"#));
     rig.finish(0, writing("first", r#"{"x": 1}"#));
-    let at = |idx, rig: &Rig| serde_json::Value::Object(rig.turn.values_at(idx));
+    let at = |idx, rig: &Rig| serde_json::Value::Object(rig.turn.values_at(idx).as_ref().clone());
     assert_eq!([at(0, &rig), at(1, &rig), at(2, &rig)], [json!({}), json!({"x": 1}), json!({"x": 2, "y": 2})]);
     rig.start(2);
     rig.finish(2, writing("third", r#"{"x": null, "conversation_id": "stolen"}"#));
