@@ -50,14 +50,19 @@ impl BodyFilter {
     async fn handle(&self, request: ToolRequest, next: Next<Tool>) -> Result<ToolResponse, Error> {
         let tool = request.tool.clone();
         let guard = request.context.extension::<BodyGuard>();
+        if !tool.flags().idempotent {
+            if let Some(guard) = &guard {
+                guard.enter(&tool).await?;
+            }
+            return self.limited(&tool, next.run(request)).await;
+        }
         let mut attempt = 1;
         loop {
             if let Some(guard) = &guard {
                 guard.enter(&tool).await?;
             }
             let result = self.limited(&tool, next.clone().run(request.clone())).await;
-            let again = tool.flags().idempotent
-                && attempt < MAX_ATTEMPTS
+            let again = attempt < MAX_ATTEMPTS
                 && matches!(&result, Err(error) if error.tool_failure() == Some(ToolFailure::Transient));
             if !again {
                 return result;

@@ -354,25 +354,21 @@ async fn let_in<H: Host>(
 ) -> Result<(), Error> {
     // A tool that only reads may be entered again whatever happened: nothing is to be remembered.
     let reads = |asked: &Asked| calls.iter().any(|call| call.key.idx == asked.idx && call.flags.read_only);
-    let (reading, writing): (Vec<Asked>, Vec<Asked>) = asked.into_iter().partition(reads);
-    if !writing.is_empty() {
-        let written = async {
-            for asked in &writing {
-                let commit = turn.did(Did::Started { idx: asked.idx, at: host.now_ms() })?;
-                unwritten.add(host, commit, std::iter::empty());
-            }
-            unwritten.write(turn, host).await
-        };
-        let written = written.await;
-        for asked in &writing {
-            writer.answer(*asked, written.clone());
+    let written = async {
+        let mut is_noted = false;
+        for asked in asked.iter().filter(|asked| !reads(asked)) {
+            let commit = turn.did(Did::Started { idx: asked.idx, at: host.now_ms() })?;
+            unwritten.add(host, commit, std::iter::empty());
+            is_noted = true;
         }
-        written?;
+        if is_noted { unwritten.write(turn, host).await } else { Ok(()) }
+    };
+    let written = written.await;
+    for asked in &asked {
+        writer.answer(*asked, written.clone());
     }
-    for asked in &reading {
-        writer.answer(*asked, Ok(()));
-    }
-    for asked in writing.into_iter().chain(reading).filter(|_| host.has_listeners()) {
+    written?;
+    for asked in asked.iter().filter(|_| host.has_listeners()) {
         if let Some(call) = calls.iter().find(|call| call.key.idx == asked.idx) {
             host.tell(AgentEvent::ToolStarted { id: call.call.id.clone(), name: call.call.name.clone() });
         }

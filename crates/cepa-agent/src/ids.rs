@@ -32,19 +32,37 @@ fn base32(mut number: u64, digits: usize) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
+/// A name inside a turn: numbers behind a mark, with dots or dashes between them.
+fn named(turn: &str, mark: &str, numbers: &[u32], between: char) -> String {
+    const DIGITS: usize = 11;
+    let mut name = String::with_capacity(turn.len() + mark.len() + numbers.len() * DIGITS);
+    name.push_str(turn);
+    name.push_str(mark);
+    for (place, number) in numbers.iter().enumerate() {
+        if place > 0 {
+            name.push(between);
+        }
+        match char::from_digit(*number, 10) {
+            Some(digit) => name.push(digit),
+            None => name.push_str(&number.to_string()),
+        }
+    }
+    name
+}
+
 /// The id of the turn's n-th input message.
 pub(crate) fn input_id(turn: &str, n: usize) -> String {
-    format!("{turn}/u{n}")
+    named(turn, "/u", &[u32::try_from(n).unwrap_or(u32::MAX)], '.')
 }
 
 /// The id of the turn's n-th reply.
 pub(crate) fn reply_id(turn: &str, n: u32) -> String {
-    format!("{turn}/a{n}")
+    named(turn, "/a", &[n], '.')
 }
 
 /// The id of the message with a call's result; a full result that was cut for the model is kept under it.
 pub fn result_id(turn: &str, key: CallKey) -> String {
-    format!("{turn}/t{}.{}", key.batch, key.idx)
+    named(turn, "/t", &[key.batch, key.idx], '.')
 }
 
 /// The turn that a message id names, if it was made by one.
@@ -62,7 +80,7 @@ pub(crate) fn pause_id(turn: &str, key: CallKey, round: u32) -> String {
 
 /// The key under which a call's body may run more than once with the effect of once.
 pub(crate) fn idempotency_key(turn: &str, key: CallKey) -> String {
-    format!("{turn}-{}-{}", key.batch, key.idx)
+    named(turn, "-", &[key.batch, key.idx], '-')
 }
 
 /// A hash of a text, in hexadecimal: 32 digits are enough to tell arguments and schemas apart.

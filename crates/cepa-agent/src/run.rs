@@ -56,7 +56,7 @@ pub(crate) fn new_turn(
 ) -> Turn {
     let conversation_id = conversation.as_deref().unwrap_or_default();
     let values = options.context.clone().with_conversation(conversation_id).shared_values();
-    let data = TurnData { settings: options.over(&core.settings), values, ..TurnData::default() };
+    let data = TurnData { settings: options.over(&core.settings).into(), values, ..TurnData::default() };
     let carries = !core.has_memory || conversation.is_none();
     Turn::new(ids::new_id("t"), conversation, carries, input, data, at, core.texts.clone())
 }

@@ -73,7 +73,7 @@ pub async fn run_tools(
         pausing: gate.as_ref().is_some_and(|gate| gate.can_pause()),
         ..TurnSettings::default()
     };
-    let data = TurnData { settings, values: context.shared_values(), ..TurnData::default() };
+    let data = TurnData { settings: settings.into(), values: context.shared_values(), ..TurnData::default() };
     let clock = Clock::system();
     let mut turn = Turn::new(ids::new_id("t"), None, true, Vec::new(), data, clock.now_ms(), texts.clone());
     let count = calls.len();

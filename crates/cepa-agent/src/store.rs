@@ -9,6 +9,7 @@ use crate::{
     audit::AuditEntry,
     memory::{ChatMemory, Version},
     pause::{Decision, Pause, PauseState},
+    turn::TurnData,
 };
 
 /// Where a turn stands. Kept as a hint: the phase is derived from the rows.
@@ -297,9 +298,47 @@ pub struct TurnChange {
     /// Where it stands.
     pub state: TurnState,
     /// Settings and counters.
-    pub data: RawJson,
+    pub data: TurnNote,
     /// The transcript of an ephemeral turn: shared, and made JSON of by [`carried_json`] only where it is written.
     pub carried: Option<History>,
+}
+
+/// Settings and counters of a turn as they were at a step: made JSON of only where that is written.
+#[derive(Clone, Debug)]
+pub struct TurnNote(Note);
+
+#[derive(Clone, Debug)]
+enum Note {
+    Written(RawJson),
+    Unwritten(Box<TurnData>),
+}
+
+impl TurnNote {
+    /// The JSON, for [`TurnRow::data`].
+    pub fn json(&self) -> RawJson {
+        match &self.0 {
+            Note::Written(json) => json.clone(),
+            Note::Unwritten(data) => crate::turn::json(&**data),
+        }
+    }
+}
+
+impl From<RawJson> for TurnNote {
+    fn from(json: RawJson) -> Self {
+        Self(Note::Written(json))
+    }
+}
+
+impl From<TurnData> for TurnNote {
+    fn from(data: TurnData) -> Self {
+        Self(Note::Unwritten(Box::new(data)))
+    }
+}
+
+impl PartialEq for TurnNote {
+    fn eq(&self, other: &Self) -> bool {
+        self.json() == other.json()
+    }
 }
 
 /// A transcript as it stands in [`TurnRow::carried`].
@@ -322,6 +361,10 @@ impl Commit {
 
     /// Puts a later step into this one: both are then written in one transaction, or neither.
     pub(crate) fn then(&mut self, next: Self) {
+        if self.is_empty() {
+            *self = next;
+            return;
+        }
         let Self { begins, turn, calls, pauses, closed_pauses, messages, expected, releases, at } = next;
         self.begins = self.begins.take().or(begins);
         self.turn = turn.or(self.turn.take());

@@ -3,7 +3,7 @@
 //! Keywords that are not listed here never refuse anything; a body that needs the whole of JSON Schema checks itself
 //! ([`ToolBody::check`](crate::ToolBody::check)).
 
-use std::cell::Cell;
+use std::{cell::Cell, fmt};
 
 use serde_json::{Map, Value};
 
@@ -17,7 +17,26 @@ const MAX_STEPS: u32 = 1_000_000;
 /// Checks arguments; the error names the place and what is wanted there.
 pub(crate) fn check(schema: &Value, args: &Args) -> Result<(), String> {
     let value: Value = args.read()?;
-    Checker { root: schema, steps: Cell::new(0) }.check(schema, &value, "", 0)
+    Checker { root: schema, steps: Cell::new(0) }.check(schema, &value, At::Root, 0)
+}
+
+/// A place in the arguments: put into words only where something is wrong there.
+#[derive(Clone, Copy)]
+enum At<'a> {
+    Root,
+    Member(&'a At<'a>, &'a str),
+    Item(&'a At<'a>, usize),
+}
+
+impl fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Member(Self::Root, name) => f.write_str(name),
+            Self::Member(outer, name) => write!(f, "{outer}.{name}"),
+            Self::Item(outer, index) => write!(f, "{outer}[{index}]"),
+        }
+    }
 }
 
 struct Checker<'a> {
@@ -26,7 +45,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn check(&self, schema: &Value, value: &Value, at: &str, depth: u8) -> Result<(), String> {
+    fn check(&self, schema: &Value, value: &Value, at: At<'_>, depth: u8) -> Result<(), String> {
         let place = || place_of(at);
         self.steps.set(self.steps.get() + 1);
         let schema = match schema {
@@ -52,8 +71,8 @@ impl Checker<'_> {
         match value {
             Value::Object(members) => self.check_object(schema, members, at, depth),
             Value::Array(items) => self.check_array(schema, items, at, depth),
-            Value::Number(number) => check_number(schema, number.as_f64(), &place()),
-            Value::String(text) => check_length(schema, "minLength", "maxLength", text.chars().count(), &place()),
+            Value::Number(number) => check_number(schema, number.as_f64(), place),
+            Value::String(text) => check_length(schema, "minLength", "maxLength", || text.chars().count(), place),
             Value::Null | Value::Bool(_) => Ok(()),
         }
     }
@@ -62,7 +81,7 @@ impl Checker<'_> {
         &self,
         schema: &Map<String, Value>,
         value: &Value,
-        at: &str,
+        at: At<'_>,
         depth: u8,
     ) -> Result<(), String> {
         let list = |name: &str| schema.get(name).and_then(Value::as_array);
@@ -89,13 +108,12 @@ impl Checker<'_> {
         &self,
         schema: &Map<String, Value>,
         members: &Map<String, Value>,
-        at: &str,
+        at: At<'_>,
         depth: u8,
     ) -> Result<(), String> {
-        let inside = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
         let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         if let Some(missing) = required.into_iter().find(|name| !members.contains_key(*name)) {
-            return Err(format!("`{}` is required", inside(missing)));
+            return Err(format!("`{}` is required", At::Member(&at, missing)));
         }
         let empty = Map::new();
         let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
@@ -104,33 +122,29 @@ impl Checker<'_> {
         let closed = !schema.contains_key("patternProperties");
         for (name, value) in members {
             match (properties.get(name), additional) {
-                (Some(property), _) => self.check(property, value, &inside(name), depth + 1)?,
+                (Some(property), _) => self.check(property, value, At::Member(&at, name), depth + 1)?,
                 (None, Some(Value::Bool(false))) if closed => {
                     let known: Vec<&str> = properties.keys().map(String::as_str).collect();
                     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                    return Err(format!("`{}` is not known; known are: {known}", inside(name)));
+                    return Err(format!("`{}` is not known; known are: {known}", At::Member(&at, name)));
                 }
-                (None, Some(additional)) if closed => self.check(additional, value, &inside(name), depth + 1)?,
+                (None, Some(additional)) if closed => {
+                    self.check(additional, value, At::Member(&at, name), depth + 1)?
+                }
                 (None, _) => {}
             }
         }
-        let place = place_of(at);
-        check_length(
-            schema,
-            "minProperties",
-            "maxProperties",
-            members.len(),
-            if at.is_empty() { "the object" } else { &place },
-        )
+        let place = || if matches!(at, At::Root) { "the object".to_owned() } else { place_of(at) };
+        check_length(schema, "minProperties", "maxProperties", || members.len(), place)
     }
 
-    fn check_array(&self, schema: &Map<String, Value>, items: &[Value], at: &str, depth: u8) -> Result<(), String> {
+    fn check_array(&self, schema: &Map<String, Value>, items: &[Value], at: At<'_>, depth: u8) -> Result<(), String> {
         if let Some(wanted) = schema.get("items") {
             for (index, item) in items.iter().enumerate() {
-                self.check(wanted, item, &format!("{at}[{index}]"), depth + 1)?;
+                self.check(wanted, item, At::Item(&at, index), depth + 1)?;
             }
         }
-        check_length(schema, "minItems", "maxItems", items.len(), &place_of(at))
+        check_length(schema, "minItems", "maxItems", || items.len(), || place_of(at))
     }
 
     fn resolve(&self, path: &str) -> Option<&Value> {
@@ -138,11 +152,11 @@ impl Checker<'_> {
     }
 }
 
-fn place_of(at: &str) -> String {
-    if at.is_empty() { "the arguments".to_owned() } else { format!("`{at}`") }
+fn place_of(at: At<'_>) -> String {
+    if matches!(at, At::Root) { "the arguments".to_owned() } else { format!("`{at}`") }
 }
 
-fn check_number(schema: &Map<String, Value>, number: Option<f64>, place: &str) -> Result<(), String> {
+fn check_number(schema: &Map<String, Value>, number: Option<f64>, place: impl Fn() -> String) -> Result<(), String> {
     let Some(number) = number else { return Ok(()) };
     let limit = |name: &str| schema.get(name).and_then(Value::as_f64);
     type Fits = fn(f64, f64) -> bool;
@@ -154,20 +168,30 @@ fn check_number(schema: &Map<String, Value>, number: Option<f64>, place: &str) -
     ];
     for (name, words, fits) in rules {
         if let Some(limit) = limit(name).filter(|limit| !fits(number, *limit)) {
-            return Err(format!("{place} must be {words} {limit}"));
+            return Err(format!("{} must be {words} {limit}", place()));
         }
     }
     Ok(())
 }
 
-fn check_length(schema: &Map<String, Value>, min: &str, max: &str, length: usize, place: &str) -> Result<(), String> {
+fn check_length(
+    schema: &Map<String, Value>,
+    min: &str,
+    max: &str,
+    length: impl FnOnce() -> usize,
+    place: impl FnOnce() -> String,
+) -> Result<(), String> {
     let limit = |name: &str| schema.get(name).and_then(Value::as_u64);
-    let length = length as u64;
-    if let Some(min) = limit(min).filter(|min| length < *min) {
-        return Err(format!("{place} is too short: {length} of at least {min}"));
+    let (min, max) = (limit(min), limit(max));
+    if min.is_none() && max.is_none() {
+        return Ok(());
     }
-    if let Some(max) = limit(max).filter(|max| length > *max) {
-        return Err(format!("{place} is too long: {length} of at most {max}"));
+    let length = length() as u64;
+    if let Some(min) = min.filter(|min| length < *min) {
+        return Err(format!("{} is too short: {length} of at least {min}", place()));
+    }
+    if let Some(max) = max.filter(|max| length > *max) {
+        return Err(format!("{} is too long: {length} of at most {max}", place()));
     }
     Ok(())
 }

@@ -138,7 +138,7 @@ pub(crate) fn commit(connection: &Connection, turn: &str, token: u64, commit: &C
     statement.execute(params![
         key,
         change.map(|change| change.state.as_str()),
-        change.map(|change| change.data.as_str()),
+        change.map(|change| change.data.json().as_str().to_owned()),
         change
             .and_then(|change| change.carried.as_ref())
             .map(|transcript| carried_json(transcript).as_str().to_owned()),

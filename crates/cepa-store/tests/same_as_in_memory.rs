@@ -159,7 +159,7 @@ fn commit(turn: usize, steps: &[Step], at: i64) -> Commit {
             Step::State(n) => {
                 let states = [TurnState::Running, TurnState::Paused, TurnState::Completed, TurnState::Failed];
                 let carried = (n == 1).then(|| cepa_core::History::from(vec![cepa_core::Message::user("1")]));
-                commit.turn = Some(TurnChange { state: states[n], data: raw(&n.to_string()), carried });
+                commit.turn = Some(TurnChange { state: states[n], data: raw(&n.to_string()).into(), carried });
             }
         }
     }

@@ -60,7 +60,7 @@ fn says(id: &str) -> Commit {
 }
 
 fn over() -> Commit {
-    let turn = Some(TurnChange { state: TurnState::Completed, data: RawJson::empty_object(), carried: None });
+    let turn = Some(TurnChange { state: TurnState::Completed, data: RawJson::empty_object().into(), carried: None });
     Commit { turn, ..Commit::default() }
 }
 

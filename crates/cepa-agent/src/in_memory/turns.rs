@@ -214,7 +214,7 @@ impl Turns {
         let conversation = kept.row.conversation.clone();
         if let Some(change) = &commit.turn {
             kept.row.state = change.state;
-            kept.row.data = change.data.clone();
+            kept.row.data = change.data.json();
             if let Some(transcript) = &change.carried {
                 kept.row.carried = Some(carried_json(transcript));
             }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use cepa_core::{RawJson, ToolChoice, Usage};
-use serde::{Deserialize, Serialize, Serializer};
+use cepa_core::{ToolChoice, Usage};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{CancelReason, json};
+use super::CancelReason;
 
 /// What happens when the batches of a turn are used up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,11 +75,11 @@ impl Default for TurnSettings {
 }
 
 /// Settings and counters of a turn: the `data` of its row.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TurnData {
     /// The settings.
-    pub settings: TurnSettings,
+    pub settings: Arc<TurnSettings>,
     /// The values of the context, with what closed batches wrote.
     pub values: Arc<Map<String, Value>>,
     /// What the turn has cost.
@@ -100,49 +100,4 @@ pub struct TurnData {
     pub cut: bool,
     /// Why it was given up, if it was.
     pub cancelled: Option<CancelReason>,
-}
-
-/// The data as it is written: the settings never change, so their JSON can be made once.
-#[derive(Serialize)]
-struct Written<'a, S> {
-    settings: S,
-    values: &'a Map<String, Value>,
-    usage: Usage,
-    replies: u32,
-    batches: u32,
-    open_batch: bool,
-    continue_pause: bool,
-    paused_text: &'a str,
-    finishing: bool,
-    cut: bool,
-    cancelled: Option<CancelReason>,
-}
-
-impl TurnData {
-    fn written<S>(&self, settings: S) -> Written<'_, S> {
-        Written {
-            settings,
-            values: &self.values,
-            usage: self.usage,
-            replies: self.replies,
-            batches: self.batches,
-            open_batch: self.open_batch,
-            continue_pause: self.continue_pause,
-            paused_text: &self.paused_text,
-            finishing: self.finishing,
-            cut: self.cut,
-            cancelled: self.cancelled,
-        }
-    }
-
-    /// Its JSON, around that of its settings.
-    pub(super) fn json(&self, settings: &RawJson) -> RawJson {
-        json(&self.written(settings))
-    }
-}
-
-impl Serialize for TurnData {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.written(&self.settings).serialize(serializer)
-    }
 }

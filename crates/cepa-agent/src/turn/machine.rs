@@ -43,7 +43,7 @@ fn commit_at(at: i64) -> Commit {
 fn with_turn(turn: &Turn, mut commit: Commit) -> Commit {
     commit.turn = Some(TurnChange {
         state: turn.state(),
-        data: turn.data.json(&turn.settings),
+        data: turn.data.clone().into(),
         carried: turn.carries.then(|| turn.transcript.clone()),
     });
     commit
@@ -171,16 +171,16 @@ fn failed(turn: &mut Turn, at: i64) -> Result<Commit, Illegal> {
 
 fn verdicts(turn: &mut Turn, rulings: Vec<Ruling>, at: i64) -> Result<Commit, Illegal> {
     let expires = turn.data.settings.expires_ms.map(|ms| at.saturating_add(ms));
-    let (id, conversation) = (turn.id.clone(), turn.conversation.clone().unwrap_or_else(|| turn.id.clone()));
-    let texts = turn.texts.clone();
-    let Phase::Batch(batch) = &mut turn.phase else {
+    let Turn { id, conversation, texts, phase, .. } = turn;
+    let Phase::Batch(batch) = phase else {
         return Err(Illegal("verdicts came, but no batch is open"));
     };
     if batch.undecided.is_empty() || batch.undecided.len() != rulings.len() {
         return Err(Illegal("each call of a batch gets one verdict, once"));
     }
     let mut commit = commit_at(at);
-    batch.decide(rulings, At { turn: &id, conversation: &conversation, expires, at }, &texts, &mut commit);
+    let conversation = conversation.as_ref().unwrap_or(id);
+    batch.decide(rulings, At { turn: id, conversation, expires, at }, texts, &mut commit);
     Ok(settle(turn, at, commit))
 }
 
@@ -207,7 +207,11 @@ fn settle(turn: &mut Turn, at: i64, mut commit: Commit) -> Commit {
 }
 
 fn call_of(turn: &mut Turn, idx: u32) -> Result<&mut Call, Illegal> {
-    match &mut turn.phase {
+    call_in(&mut turn.phase, idx)
+}
+
+fn call_in(phase: &mut Phase, idx: u32) -> Result<&mut Call, Illegal> {
+    match phase {
         Phase::Batch(batch) => batch.call_mut(idx).ok_or(Illegal("there is no such call in the batch")),
         Phase::Call(_) | Phase::Done(_) => Err(Illegal("no batch is open")),
     }
@@ -239,15 +243,17 @@ fn started(turn: &mut Turn, idx: u32, at: i64) -> Result<Commit, Illegal> {
 fn finished(turn: &mut Turn, idx: u32, result: CallResult, took_ms: u64, at: i64) -> Result<Commit, Illegal> {
     let pausing = turn.data.settings.pausing;
     let expires = turn.data.settings.expires_ms.map(|ms| at.saturating_add(ms));
-    let (id, conversation) = (turn.id.clone(), turn.conversation.clone().unwrap_or_else(|| turn.id.clone()));
-    let call = entered(turn, idx)?;
+    entered(turn, idx)?;
+    let Turn { id, conversation, phase, .. } = turn;
+    let conversation = conversation.as_ref().unwrap_or(id);
+    let call = call_in(phase, idx)?;
     let mut commit = commit_at(at);
     let environment = result.failure.as_deref() == Some(ToolFailure::Environment.as_str());
     let why = if environment && pausing { result.content.read::<String>().ok() } else { None };
     call.took = std::time::Duration::from_millis(took_ms);
     call.finish(result, at, &mut commit);
     if environment && pausing {
-        call.wait(PauseKind::Environment, why, At { turn: &id, conversation: &conversation, expires, at }, &mut commit);
+        call.wait(PauseKind::Environment, why, At { turn: id, conversation, expires, at }, &mut commit);
     }
     Ok(settle(turn, at, commit))
 }

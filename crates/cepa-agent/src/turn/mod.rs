@@ -42,8 +42,6 @@ pub struct Turn {
     carries: bool,
     input: Vec<Message>,
     data: TurnData,
-    /// The JSON of the settings in `data`, which stay as they are.
-    settings: RawJson,
     transcript: History,
     records: Vec<Record>,
     reply: Option<AssistantMessage>,
@@ -273,7 +271,6 @@ impl Turn {
             conversation,
             carries,
             input,
-            settings: json(&data.settings),
             data,
             transcript: History::new(),
             records: Vec::new(),
@@ -300,7 +297,7 @@ impl Turn {
             ephemeral: self.carries,
             input: json(&self.input),
             carried: self.carries.then(|| carried_json(&self.transcript)),
-            data: self.data.json(&self.settings),
+            data: json(&self.data),
             created: self.created,
             updated: at,
         }

@@ -88,7 +88,7 @@ impl Rig {
     }
 
     pub(super) fn with(settings: TurnSettings, carries: bool, input: Vec<Message>) -> Self {
-        let data = TurnData { settings, ..TurnData::default() };
+        let data = TurnData { settings: settings.into(), ..TurnData::default() };
         let conversation = (!carries).then(|| "c".to_owned());
         let turn = Turn::new(ID.to_owned(), conversation, carries, input, data, 1000, Arc::new(Texts::default()));
         let stored = StoredTurn { row: turn.row(1000), calls: Vec::new(), pauses: Vec::new() };
@@ -157,7 +157,7 @@ impl Rig {
         }
         if let Some(change) = &commit.turn {
             self.stored.row.state = change.state;
-            self.stored.row.data = change.data.clone();
+            self.stored.row.data = change.data.json();
             self.stored.row.carried = change.carried.as_ref().map(carried_json).or(self.stored.row.carried.take());
         }
         self.stored.row.updated = commit.at;

@@ -169,7 +169,7 @@ pub(crate) async fn paused_turn(store: &Sqlite) -> u64 {
     let token = store.lease("c", "me", 0, 1000).await.unwrap().token;
     store.begin(turn_row("t", "c"), token).await.unwrap();
     let commit = Commit {
-        turn: Some(TurnChange { state: TurnState::Paused, data: raw("{}"), carried: None }),
+        turn: Some(TurnChange { state: TurnState::Paused, data: raw("{}").into(), carried: None }),
         calls: vec![CallChange::Planned(call_row(KEY))],
         pauses: vec![pause("p", "t", KEY)],
         messages: vec![SharedEntry(entry("t/u0", "pay"))],

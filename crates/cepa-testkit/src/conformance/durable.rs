@@ -37,7 +37,7 @@ pub(super) async fn write<S: TurnStore>(store: Arc<S>) -> Result<Written, String
     fine("begin", store.begin(turn_row("t1", "c"), lease.token).await)?;
     let keys = [CallKey { batch: 0, idx: 0 }, CallKey { batch: 0, idx: 1 }, CallKey { batch: 0, idx: 2 }];
     let [first, second, third] = keys;
-    let data = RawJson::empty_object();
+    let data = RawJson::empty_object().into();
     let commit = Commit {
         turn: Some(TurnChange { state: TurnState::Paused, data, carried: None }),
         calls: vec![

@@ -108,7 +108,7 @@ pub(super) async fn paused(store: &Store, turn: &str, conversation: &str) -> Res
     let lease = fine("lease", store.lease(conversation, "me", AT, AT + 1_000_000).await)?;
     fine("begin", store.begin(turn_row(turn, conversation), lease.token).await)?;
     let commit = Commit {
-        turn: Some(TurnChange { state: TurnState::Paused, data: json("{}"), carried: None }),
+        turn: Some(TurnChange { state: TurnState::Paused, data: json("{}").into(), carried: None }),
         calls: vec![CallChange::Planned(call_row(0, 0))],
         pauses: vec![pause(turn, conversation, KEY)],
         at: AT,
@@ -141,7 +141,7 @@ async fn old_token(store: Store) -> Outcome {
     let new = fine("lease", store.lease("c", "you", AT, AT + 100).await)?;
     refused("begin", ErrorKind::Busy, store.begin(turn_row("t2", "c"), old).await)?;
     let commit = Commit {
-        turn: Some(TurnChange { state: TurnState::Failed, data: json("{}"), carried: None }),
+        turn: Some(TurnChange { state: TurnState::Failed, data: json("{}").into(), carried: None }),
         calls: vec![CallChange::Started { key: KEY, attempt: 1, executed_args: None, at: AT }],
         messages: vec![SharedEntry(Arc::new(Entry::with_id("m", AT, Message::user("x"))))],
         at: AT,
@@ -170,7 +170,7 @@ async fn round_trip(store: Store) -> Outcome {
         ],
         turn: Some(TurnChange {
             state: TurnState::Running,
-            data: json(r#"{"b":2}"#),
+            data: json(r#"{"b":2}"#).into(),
             carried: Some(vec![Message::user("1")].into()),
         }),
         at: AT + 3,
@@ -363,7 +363,7 @@ async fn pending(store: Store) -> Outcome {
     ensure!(left == ["t1.0.2"], "{left:?}");
     let live = fine("live_turns", store.live_turns(Some("c")).await)?;
     ensure!(live.len() == 1 && live.iter().all(|turn| turn.id == "t1" && turn.conversation == "c"), "{live:?}");
-    let done = TurnChange { state: TurnState::Completed, data: json("{}"), carried: None };
+    let done = TurnChange { state: TurnState::Completed, data: json("{}").into(), carried: None };
     fine("commit", store.commit("t1", token, Commit { turn: Some(done), at: AT, ..Commit::default() }).await)?;
     let live = fine("live_turns", store.live_turns(None).await)?;
     ensure!(live.iter().map(|turn| turn.id.as_str()).eq(["t2"]), "{live:?}");
