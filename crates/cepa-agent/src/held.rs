@@ -1,7 +1,6 @@
 //! Hot conversations kept in the process: a load then costs what is new, not what there is.
 
 use std::{
-    collections::HashMap,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -14,6 +13,7 @@ use crate::{
     lru::Lru,
     memory::{ChatMemory, ConversationInfo, CorruptRow, Loaded, Version},
     pause::{Decision, Pause},
+    quick_hash::QuickMap,
     store::{Commit, Lease, LiveTurn, StoredTurn, TurnRow, TurnStore},
 };
 
@@ -35,31 +35,74 @@ pub struct Held<M> {
     hot: Mutex<Hot>,
 }
 
-const MAX_BYTES: usize = 64 << 20;
+/// How many bytes of conversations are hot, unless it is said otherwise.
+pub(crate) const MAX_BYTES: usize = 16 << 20;
 
 struct Hot {
     conversations: Lru<Kept>,
-    /// Entries that were just handed to the memory, by id: it may give back others that are equal, but of which nothing
-    /// is known.
-    fresh: Lru<Arc<Entry>>,
+    fresh: Fresh,
 }
 
 impl Hot {
     fn new(max_bytes: usize) -> Self {
-        Self { conversations: Lru::new(max_bytes - max_bytes / 8), fresh: Lru::new(max_bytes / 8) }
+        Self { conversations: Lru::new(max_bytes - max_bytes / 8), fresh: Fresh::new(max_bytes / 16) }
+    }
+}
+
+/// Entries that were just handed to the memory, by id: it may give back others that are equal, but of which nothing is
+/// known. When there are too many, those of the generation before are forgotten.
+struct Fresh {
+    young: QuickMap<Arc<str>, Arc<Entry>>,
+    old: QuickMap<Arc<str>, Arc<Entry>>,
+    young_bytes: usize,
+    old_bytes: usize,
+    /// How many bytes a generation may have.
+    max: usize,
+}
+
+impl Fresh {
+    fn new(max: usize) -> Self {
+        let (young, old) = (QuickMap::default(), QuickMap::default());
+        Self { young, old, young_bytes: 0, old_bytes: 0, max }
+    }
+
+    fn insert(&mut self, entry: &Arc<Entry>) {
+        let (Some(id), bytes) = (&entry.id, bytes(&entry.message)) else { return };
+        if bytes > self.max {
+            return;
+        }
+        if self.young_bytes + bytes > self.max {
+            self.old = std::mem::take(&mut self.young);
+            self.old_bytes = std::mem::take(&mut self.young_bytes);
+        }
+        self.young_bytes += bytes;
+        if let Some(same) = self.young.insert(id.clone(), entry.clone()) {
+            self.young_bytes = self.young_bytes.saturating_sub(self::bytes(&same.message));
+        }
+    }
+
+    fn remove(&mut self, id: &str) -> Option<Arc<Entry>> {
+        if let Some(entry) = self.young.remove(id) {
+            self.young_bytes = self.young_bytes.saturating_sub(bytes(&entry.message));
+            return Some(entry);
+        }
+        let entry = self.old.remove(id)?;
+        self.old_bytes = self.old_bytes.saturating_sub(bytes(&entry.message));
+        Some(entry)
     }
 
     /// The entry that was handed over or held before, if this is the same.
-    fn known(&mut self, entry: Arc<Entry>, before: &HashMap<&str, &Arc<Entry>>) -> Arc<Entry> {
+    fn known(&mut self, entry: Arc<Entry>, before: &QuickMap<&str, &Arc<Entry>>) -> Arc<Entry> {
         let Some(id) = entry.id.as_deref() else { return entry };
-        let known = self.fresh.remove(id).or_else(|| before.get(id).map(|known| Arc::clone(known)));
-        let same = |known: &Arc<Entry>| known.created == entry.created && known.message == entry.message;
+        let known = self.remove(id).or_else(|| before.get(id).map(|known| Arc::clone(known)));
+        let same = |known: &Arc<Entry>| {
+            Arc::ptr_eq(known, &entry) || known.created == entry.created && known.message == entry.message
+        };
         known.filter(same).unwrap_or(entry)
     }
 }
 
 /// A conversation as it was at a version.
-#[derive(Clone)]
 struct Kept {
     version: Version,
     /// Since when it has only grown; an earlier view may have been another.
@@ -82,9 +125,9 @@ impl Kept {
 
     /// Notes how far it is well paired, so that nobody has to look at that part again. Stored rows stay as they are: a
     /// conversation that healing would change is held unhealed.
-    fn checked(mut self) -> Self {
+    fn check(&mut self) {
         if !self.is_paired || is_open(&self.history) {
-            return self;
+            return;
         }
         let from = self.history.checked();
         let healed = pairing::heal(&self.history);
@@ -94,7 +137,6 @@ impl Kept {
         } else {
             self.is_paired = false;
         }
-        self
     }
 
     /// For a caller who holds an earlier version.
@@ -119,8 +161,10 @@ fn is_open(history: &History) -> bool {
 }
 
 /// About how many bytes a message takes, with what a wire makes of it.
-fn bytes(message: &Message) -> usize {
-    const FRAME: usize = 256;
+pub(crate) fn bytes(message: &Message) -> usize {
+    // Measured: the entry, its id, its place in a history and in the set of ids, the head of what a wire makes of it.
+    const FRAME: usize = 512;
+    const CALL: usize = 256;
     let of_part = |part: &Part| match part {
         Part::Text(text) | Part::Reasoning(text) => 2 * text.len(),
         Part::Image(medium) | Part::Audio(medium) | Part::Document(medium) => match &medium.source {
@@ -135,7 +179,7 @@ fn bytes(message: &Message) -> usize {
         Content::Parts(parts) => parts.iter().map(of_part).sum(),
     });
     let calls = message.tool_calls().iter();
-    let calls: usize = calls.map(|call| FRAME + 2 * (call.name.len() + call.args.as_str().len())).sum();
+    let calls: usize = calls.map(|call| CALL + 2 * (call.name.len() + call.args.as_str().len())).sum();
     let replay = match message {
         Message::Assistant(reply) => reply.replay.iter().map(|block| 2 * block.data.as_str().len()).sum(),
         Message::System(_) | Message::User(_) | Message::Tool(_) => 0,
@@ -144,7 +188,7 @@ fn bytes(message: &Message) -> usize {
 }
 
 impl<M> Held<M> {
-    /// Holds conversations of a memory, up to 64 MiB.
+    /// Holds conversations of a memory, up to 16 MiB.
     pub fn new(memory: M) -> Self {
         Self { inner: memory, hot: Mutex::new(Hot::new(MAX_BYTES)) }
     }
@@ -163,7 +207,7 @@ impl<M> Held<M> {
     /// About how many bytes are held now.
     pub fn bytes(&self) -> usize {
         let hot = self.hot();
-        hot.conversations.weight() + hot.fresh.weight()
+        hot.conversations.weight() + hot.fresh.young_bytes + hot.fresh.old_bytes
     }
 
     fn hot(&self) -> MutexGuard<'_, Hot> {
@@ -171,49 +215,62 @@ impl<M> Held<M> {
     }
 
     fn hand_over(&self, entries: &[Arc<Entry>]) {
-        let mut hot = self.hot();
-        for entry in entries {
-            if let Some(id) = &entry.id {
-                hot.fresh.insert(id, entry.clone(), bytes(&entry.message));
-            }
+        if !entries.is_empty() {
+            let mut hot = self.hot();
+            entries.iter().for_each(|entry| hot.fresh.insert(entry));
         }
     }
 
-    /// Takes what the memory answered, and holds it.
-    fn take(&self, id: &str, held: Option<Kept>, found: Loaded) -> Kept {
+    /// Takes what the memory answered to who knew this version, and says what is new since `held`. `None` if what was
+    /// known is not held any more: then all has to be read.
+    fn take(&self, id: &str, known: Option<Version>, found: Loaded, held: Option<Version>) -> Option<Loaded> {
         let mut hot = self.hot();
-        let kept = match (found, held) {
-            (Loaded::Unchanged, Some(held)) => return held,
-            (Loaded::Unchanged, None) => Kept::new(Version::default()),
-            (Loaded::Added { version, entries }, held) => {
-                let mut kept = held.unwrap_or_else(|| Kept::new(version));
-                kept.version = version;
-                entries.into_iter().for_each(|entry| kept.push(hot.known(entry, &HashMap::new())));
-                kept
+        let Hot { conversations, fresh } = &mut *hot;
+        let (version, history) = match (found, known) {
+            (Loaded::Whole { version, history }, _) => (version, history),
+            (Loaded::Added { version, entries }, None) => (version, entries.into_iter().collect()),
+            (Loaded::Unchanged, None) => (Version::default(), History::new()),
+            (Loaded::Unchanged, Some(known)) => {
+                // Another load may have come further meanwhile.
+                return conversations.get(id).filter(|kept| kept.version >= known).map(|kept| kept.since(held));
             }
-            (Loaded::Whole { version, history }, held) => {
-                let held = held.filter(|held| held.version.epoch == version.epoch);
-                let before = held.iter().flat_map(|held| held.history.iter());
-                let before = before.filter_map(|entry| Some((entry.id.as_deref()?, entry))).collect();
-                let mut kept = Kept::new(version);
-                history.iter().for_each(|entry| kept.push(hot.known(entry.clone(), &before)));
-                kept
+            (Loaded::Added { version, entries }, Some(known)) => {
+                let kept = conversations.get_mut(id).filter(|kept| kept.version == known || kept.version >= version)?;
+                if kept.version == known {
+                    kept.version = version;
+                    entries.into_iter().for_each(|entry| kept.push(fresh.known(entry, &QuickMap::default())));
+                    kept.check();
+                }
+                let (loaded, bytes) = (kept.since(held), kept.bytes);
+                conversations.weigh(id, bytes);
+                return Some(loaded);
             }
+        };
+        let mut kept = Kept::new(version);
+        let other = conversations.get(id);
+        let before = other.filter(|other| other.version.epoch == version.epoch);
+        let before = before.iter().flat_map(|before| before.history.iter());
+        let before = before.filter_map(|entry| Some((entry.id.as_deref()?, entry))).collect();
+        history.iter().for_each(|entry| kept.push(fresh.known(entry.clone(), &before)));
+        kept.check();
+        let (loaded, bytes) = (kept.since(held), kept.bytes);
+        if other.is_none_or(|other| other.version <= version) {
+            conversations.insert(id, kept, bytes);
         }
-        .checked();
-        // Another load may have come further meanwhile.
-        if hot.conversations.get(id).is_none_or(|other| other.version <= kept.version) {
-            hot.conversations.insert(id, kept.clone(), kept.bytes);
-        }
-        kept
+        Some(loaded)
     }
 }
 
 impl<M: ChatMemory> Held<M> {
     async fn look(&self, id: &str, held: Option<Version>) -> Result<Loaded, Error> {
-        let kept = self.hot().conversations.get(id).cloned();
-        let found = self.inner.load(id, kept.as_ref().map(|kept| kept.version)).await?;
-        Ok(self.take(id, kept, found).since(held))
+        let mut known = self.hot().conversations.get(id).map(|kept| kept.version);
+        loop {
+            let found = self.inner.load(id, known).await?;
+            match self.take(id, known, found, held) {
+                Some(loaded) => return Ok(loaded),
+                None => known = None,
+            }
+        }
     }
 }
 

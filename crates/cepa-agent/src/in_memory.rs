@@ -1,30 +1,36 @@
 //! Conversations and turns kept in the process: fast, complete, and gone with it.
 
 mod bare;
+mod conversations;
 #[cfg(test)]
 mod in_memory_tests;
+mod live;
+mod packed;
+#[cfg(test)]
+mod packed_tests;
 mod turns;
 
 use std::{
-    collections::{HashMap, HashSet},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use cepa_core::{BoxFuture, EncodedSlot, Entry, Error, History, RawJson};
+use cepa_core::{BoxFuture, Entry, Error, RawJson};
 
 pub use self::bare::Bare;
-use self::turns::Turns;
+use self::{conversations::Conversations, turns::Turns};
 use crate::{
     audit::AuditEntry,
     ids,
     memory::{ChatMemory, ConversationInfo, Loaded, Version},
     pause::{Decision, Pause},
-    rules,
     store::{Commit, Lease, LiveTurn, Opened, StoredTurn, TurnRow, TurnStore},
 };
 
-/// A memory and store in the process. Clones share what they keep; it keeps everything until it is cleared.
+/// A memory and store in the process. Clones share what they keep; it keeps every conversation until it is cleared.
+///
+/// Conversations that were used lately are there as messages, the others packed: less than their JSON takes. Of the
+/// turns that are over it keeps those that asked somebody or have a result that was cut, and the last hundred others.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -43,145 +49,37 @@ pub struct InMemory(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    conversations: HashMap<String, Conversation>,
-    /// Counts the changes, so that a list can tell which conversation changed last within one millisecond.
-    changes: u64,
+    conversations: Conversations,
     turns: Turns,
 }
 
-#[derive(Default)]
-struct Conversation {
-    epoch: u64,
-    history: History,
-    ids: HashSet<Arc<str>>,
-    created: i64,
-    updated: i64,
-    changed: u64,
-}
-
-impl Conversation {
-    fn version(&self) -> Version {
-        Version { epoch: self.epoch, seq: self.history.len() as u64 }
-    }
-
-    fn has(&self, entry: &Entry) -> bool {
-        entry.id.as_ref().is_some_and(|id| self.ids.contains(id))
-    }
-
-    /// Appends what is not there yet.
-    fn extend(&mut self, entries: Vec<Arc<Entry>>) {
-        for entry in entries {
-            if self.has(&entry) {
-                continue;
-            }
-            let entry = self.named(entry);
-            self.ids.extend(entry.id.clone());
-            self.history.push_shared(entry);
-        }
-    }
-
-    fn named(&self, entry: Arc<Entry>) -> Arc<Entry> {
-        if entry.id.is_some() {
-            return entry;
-        }
-        let place = Version { epoch: self.epoch, seq: self.history.len() as u64 + 1 };
-        let free = (0..).map(|n| rules::message_id(place, n)).find(|id| !self.ids.contains(id.as_str()));
-        let message = entry.message.clone();
-        Arc::new(Entry { id: free.map(Arc::from), created: entry.created, message, encoded: EncodedSlot::default() })
-    }
-}
-
 impl State {
-    fn change(&mut self, id: &str, at: i64) -> &mut Conversation {
-        self.changes += 1;
-        let conversation = self.conversations.entry(id.to_owned()).or_default();
-        if conversation.created == 0 {
-            conversation.created = at;
-        }
-        conversation.updated = conversation.updated.max(at);
-        conversation.changed = self.changes;
-        conversation
-    }
-
-    fn load(&self, id: &str, held: Option<Version>) -> Loaded {
-        let nothing = Conversation::default();
-        let conversation = self.conversations.get(id).unwrap_or(&nothing);
-        let version = conversation.version();
-        match held {
-            Some(held) if held == version => Loaded::Unchanged,
-            Some(held) if held.epoch == version.epoch && held.seq < version.seq => {
-                let known = usize::try_from(held.seq).unwrap_or(usize::MAX);
-                Loaded::Added { version, entries: conversation.history.iter_from(known).cloned().collect() }
-            }
-            Some(_) | None => Loaded::Whole { version, history: conversation.history.clone() },
-        }
-    }
-
-    /// The version, if entries may be appended at `expected`: it is the present one, or all of them are there already.
-    fn check_version<'a>(
-        &self,
-        id: &str,
-        expected: Version,
-        mut entries: impl Iterator<Item = &'a Arc<Entry>>,
-    ) -> Result<Version, Error> {
-        let conversation = self.conversations.get(id);
-        let version = conversation.map(Conversation::version).unwrap_or_default();
-        let there = entries.all(|entry| conversation.is_some_and(|conversation| conversation.has(entry)));
-        if there || version == expected { Ok(version) } else { Err(rules::version_conflict(id, expected, version)) }
-    }
-
-    fn append(&mut self, id: &str, expected: Version, entries: Vec<Arc<Entry>>) -> Result<Version, Error> {
-        let version = self.check_version(id, expected, entries.iter())?;
-        if version != expected {
-            // All of them are there.
-            return Ok(version);
-        }
-        let conversation = self.change(id, ids::now_ms());
-        conversation.extend(entries);
-        Ok(conversation.version())
-    }
-
     fn clear(&mut self, id: &str) {
         let now = ids::now_ms();
         self.turns.clear(id, now);
-        let conversation = self.change(id, now);
-        conversation.epoch += 1;
-        conversation.history = History::new();
-        conversation.ids.clear();
-    }
-
-    fn list(&self, skip: usize, limit: usize) -> Vec<ConversationInfo> {
-        let mut found: Vec<_> = self.conversations.iter().filter(|(_, found)| !found.history.is_empty()).collect();
-        found.sort_by_key(|(_, found)| std::cmp::Reverse((found.updated, found.changed)));
-        let info = |(id, found): (&String, &Conversation)| ConversationInfo {
-            id: id.clone(),
-            title: None,
-            messages: found.history.len() as u64,
-            created: found.created,
-            updated: found.updated,
-        };
-        found.into_iter().skip(skip).take(limit).map(info).collect()
+        self.conversations.clear(id, now);
     }
 
     fn commit(&mut self, turn: &str, token: u64, mut commit: Commit) -> Result<(), Error> {
-        let messages = std::mem::take(&mut commit.messages);
-        if let Some(expected) = commit.expected {
-            let conversation = self.turns.check_commit(turn, token, &commit)?;
-            self.check_version(&conversation, expected, messages.iter().map(|entry| &entry.0))?;
-        }
-        let conversation = self.turns.commit(turn, token, &commit)?;
-        if !messages.is_empty() {
+        let Self { conversations, turns } = self;
+        let (messages, expected, at) = (std::mem::take(&mut commit.messages), commit.expected, commit.at);
+        let append = |conversation: &str| {
+            if messages.is_empty() && expected.is_none() {
+                return Ok(());
+            }
             let entries = messages.into_iter().map(|entry| entry.0).collect();
-            self.change(&conversation, commit.at).extend(entries);
-        }
-        if self.turns.leaves_nothing(turn) { self.forget(turn) } else { Ok(()) }
+            conversations.append(conversation, expected, entries, at).map(drop)
+        };
+        let forgotten = turns.commit(turn, token, commit, append)?;
+        self.forgot(forgotten);
+        Ok(())
     }
 
-    fn forget(&mut self, turn: &str) -> Result<(), Error> {
-        if let Some(conversation) = self.turns.forget(turn)? {
+    /// An ephemeral turn is gone, and its conversation with it.
+    fn forgot(&mut self, conversation: Option<String>) {
+        if let Some(conversation) = conversation {
             self.conversations.remove(&conversation);
         }
-        Ok(())
     }
 }
 
@@ -189,6 +87,18 @@ impl InMemory {
     /// An empty memory.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets about how many bytes the conversations may take that are not packed, 16 MiB by default. The one in use is
+    /// never packed, unless this is 0.
+    ///
+    /// ```
+    /// let memory = cepa_agent::InMemory::new().hot_bytes(4 << 20);
+    /// # let _ = memory;
+    /// ```
+    pub fn hot_bytes(self, bytes: usize) -> Self {
+        self.state().conversations.set_max_hot_bytes(bytes);
+        self
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -210,7 +120,7 @@ fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
 
 impl ChatMemory for InMemory {
     fn load<'a>(&'a self, id: &'a str, held: Option<Version>) -> BoxFuture<'a, Result<Loaded, Error>> {
-        ready(Ok(self.state().load(id, held)))
+        ready(self.state().conversations.load(id, held))
     }
 
     fn append<'a>(
@@ -219,7 +129,7 @@ impl ChatMemory for InMemory {
         expected: Version,
         entries: Vec<Arc<Entry>>,
     ) -> BoxFuture<'a, Result<Version, Error>> {
-        Box::pin(async move { self.state().append(id, expected, entries) })
+        Box::pin(async move { self.state().conversations.append(id, Some(expected), entries, ids::now_ms()) })
     }
 
     fn clear<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), Error>> {
@@ -230,15 +140,11 @@ impl ChatMemory for InMemory {
     }
 
     fn list(&self, skip: usize, limit: usize) -> BoxFuture<'_, Result<Vec<ConversationInfo>, Error>> {
-        ready(Ok(self.state().list(skip, limit)))
+        ready(Ok(self.state().conversations.list(skip, limit)))
     }
 
     fn page<'a>(&'a self, id: &'a str, after: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Arc<Entry>>, Error>> {
-        let state = self.state();
-        let after = usize::try_from(after).unwrap_or(usize::MAX);
-        let page =
-            state.conversations.get(id).map(|found| found.history.iter_from(after).take(limit).cloned().collect());
-        ready(Ok(page.unwrap_or_default()))
+        ready(self.state().conversations.page(id, after, limit))
     }
 }
 
@@ -283,7 +189,12 @@ impl TurnStore for InMemory {
     }
 
     fn forget<'a>(&'a self, turn: &'a str) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(async move { self.state().forget(turn) })
+        Box::pin(async move {
+            let mut state = self.state();
+            let forgotten = state.turns.forget(turn)?;
+            state.forgot(forgotten);
+            Ok(())
+        })
     }
 
     fn turn<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<StoredTurn>, Error>> {

@@ -24,6 +24,7 @@ mod options;
 pub mod pause;
 mod paused;
 mod queue;
+mod quick_hash;
 mod result;
 mod resume;
 pub mod rules;

@@ -1,15 +1,14 @@
 //! A map that holds a bounded weight and forgets what was used longest ago.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::quick_hash::QuickMap;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Lru<V> {
-    kept: HashMap<Arc<str>, Kept<V>>,
-    /// Keys by when they were last used.
+    kept: QuickMap<Arc<str>, Kept<V>>,
+    /// Keys by a use of theirs, mostly not the last: a use is only noted, and looked up when room is made.
     order: BTreeMap<u64, Arc<str>>,
     uses: u64,
     weight: usize,
@@ -20,49 +19,79 @@ pub(crate) struct Lru<V> {
 struct Kept<V> {
     value: V,
     weight: usize,
+    /// When it was last used.
     used: u64,
+    /// Its place in the order.
+    placed: u64,
 }
 
 impl<V> Lru<V> {
     /// An empty map that holds this weight at most.
     pub(crate) fn new(max: usize) -> Self {
-        Self { kept: HashMap::new(), order: BTreeMap::new(), uses: 0, weight: 0, max }
+        Self { kept: QuickMap::default(), order: BTreeMap::new(), uses: 0, weight: 0, max }
     }
 
     /// The value of a key, which is used by this.
     pub(crate) fn get(&mut self, key: &str) -> Option<&V> {
+        self.get_mut(key).map(|value| &*value)
+    }
+
+    /// The value of a key, to be changed. If that makes it heavier, [`Lru::weigh`] it.
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut V> {
         let kept = self.kept.get_mut(key)?;
         self.uses += 1;
-        if let Some(key) = self.order.remove(&kept.used) {
-            self.order.insert(self.uses, key);
-        }
         kept.used = self.uses;
-        Some(&kept.value)
+        Some(&mut kept.value)
     }
 
     /// Puts a value in place of what its key had, and forgets others until everything fits. A value that is too heavy
     /// by itself is not kept.
     pub(crate) fn insert(&mut self, key: &str, value: V, weight: usize) {
-        self.remove(key);
+        if let Some(known) = self.get_mut(key) {
+            *known = value;
+            return self.weigh(key, weight);
+        }
         if weight > self.max {
             return;
         }
-        while self.weight.saturating_add(weight) > self.max
-            && let Some((_, oldest)) = self.order.pop_first()
-        {
-            self.weight -= self.kept.remove(&oldest).map_or(0, |kept| kept.weight);
-        }
         self.uses += 1;
-        self.weight += weight;
+        self.weight = self.weight.saturating_add(weight);
         let key: Arc<str> = key.into();
         self.order.insert(self.uses, key.clone());
-        self.kept.insert(key, Kept { value, weight, used: self.uses });
+        self.kept.insert(key, Kept { value, weight, used: self.uses, placed: self.uses });
+        self.make_room();
+    }
+
+    /// Says what a value weighs by now.
+    pub(crate) fn weigh(&mut self, key: &str, weight: usize) {
+        if weight > self.max {
+            self.remove(key);
+        } else if let Some(kept) = self.kept.get_mut(key) {
+            self.weight = self.weight.saturating_sub(kept.weight).saturating_add(weight);
+            kept.weight = weight;
+            self.make_room();
+        }
+    }
+
+    fn make_room(&mut self) {
+        while self.weight > self.max
+            && let Some((placed, key)) = self.order.pop_first()
+        {
+            let Some(kept) = self.kept.get_mut(&key) else { continue };
+            if kept.used == placed {
+                self.weight -= kept.weight;
+                self.kept.remove(&key);
+            } else {
+                kept.placed = kept.used;
+                self.order.insert(kept.used, key);
+            }
+        }
     }
 
     /// Forgets a key.
     pub(crate) fn remove(&mut self, key: &str) -> Option<V> {
         let kept = self.kept.remove(key)?;
-        self.order.remove(&kept.used);
+        self.order.remove(&kept.placed);
         self.weight -= kept.weight;
         Some(kept.value)
     }

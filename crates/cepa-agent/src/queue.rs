@@ -7,12 +7,17 @@ use std::{
 
 use tokio::sync::{Mutex as FairMutex, OwnedMutexGuard};
 
-type Queues = Mutex<HashMap<(String, String), Weak<FairMutex<()>>>>;
+#[derive(Default)]
+struct Queues {
+    by_conversation: HashMap<(String, String), Weak<FairMutex<()>>>,
+    /// At how many of them those that nobody waits in are dropped.
+    sweep_at: usize,
+}
 
 /// The queues of this process, by store and conversation: two agents over one store share them.
-fn queues() -> &'static Queues {
-    static QUEUES: OnceLock<Queues> = OnceLock::new();
-    QUEUES.get_or_init(Queues::default)
+fn queues() -> &'static Mutex<Queues> {
+    static QUEUES: OnceLock<Mutex<Queues>> = OnceLock::new();
+    QUEUES.get_or_init(Mutex::default)
 }
 
 /// Waits until the conversation is free, and holds it until the guard is dropped.
@@ -25,13 +30,17 @@ pub(crate) fn try_enter(store: &str, conversation: &str) -> Option<OwnedMutexGua
     queue(store, conversation).try_lock_owned().ok()
 }
 
+/// So many queues are not worth a look.
+const FEW: usize = 64;
+
 fn queue(store: &str, conversation: &str) -> Arc<FairMutex<()>> {
     let mut queues = queues().lock().unwrap_or_else(PoisonError::into_inner);
-    // Queues that nobody waits in are dropped now and then, not each time.
-    if queues.len() >= 64 && queues.len().is_power_of_two() {
-        queues.retain(|_, queue| queue.strong_count() > 0);
+    // Queues that nobody waits in are dropped now and then, not each time: when they may be half of all.
+    if queues.by_conversation.len() >= queues.sweep_at {
+        queues.by_conversation.retain(|_, queue| queue.strong_count() > 0);
+        queues.sweep_at = FEW.max(2 * queues.by_conversation.len());
     }
-    let slot = queues.entry((store.to_owned(), conversation.to_owned())).or_default();
+    let slot = queues.by_conversation.entry((store.to_owned(), conversation.to_owned())).or_default();
     slot.upgrade().unwrap_or_else(|| {
         let queue = Arc::new(FairMutex::new(()));
         *slot = Arc::downgrade(&queue);

@@ -33,58 +33,85 @@ fn is_final(row: &CallRow) -> bool {
     row.state == CallState::Finished && row.result.as_ref().and_then(|result| result.failure.as_deref()) != repairable
 }
 
-/// The row of a call after a change. A body that was entered stays entered, a final result stays the result.
+/// Whether a change of a call may be made.
 ///
 /// # Errors
 /// `conflict` if the call has come further than the change knows.
-pub fn change_call(before: Option<&CallRow>, change: &CallChange) -> Result<CallRow, Error> {
+pub fn check_change(before: Option<&CallRow>, change: &CallChange) -> Result<(), Error> {
     let key = change.key();
-    let planned = || before.cloned().ok_or_else(|| conflict(key, "was never planned"));
+    let planned = || before.ok_or_else(|| conflict(key, "was never planned"));
     match change {
         CallChange::Planned(row) => match before {
             Some(before) if before.state != CallState::Planned && before != row => {
                 Err(conflict(key, "has already started"))
             }
-            _ => Ok(row.clone()),
+            Some(_) | None => Ok(()),
         },
-        CallChange::Started { attempt, executed_args, at, .. } => {
-            let mut row = planned()?;
-            if is_final(&row) {
+        CallChange::Started { attempt, .. } => {
+            let row = planned()?;
+            if is_final(row) {
                 return Err(conflict(key, "has already finished"));
             }
             if *attempt <= row.attempt {
                 return Err(conflict(key, "has already been entered this often"));
             }
+            Ok(())
+        }
+        CallChange::Finished { result, .. } => {
+            let row = planned()?;
+            // The same step may be written twice.
+            if is_final(row) && row.result.as_ref() != Some(result) {
+                return Err(conflict(key, "already has another result"));
+            }
+            Ok(())
+        }
+        CallChange::Unknown { .. } => {
+            if planned()?.state == CallState::Finished {
+                return Err(conflict(key, "has already finished"));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Makes a change that [`check_change`] allows. A body that was entered stays entered, a final result stays the result.
+pub fn apply_change(row: &mut CallRow, change: CallChange) {
+    match change {
+        CallChange::Planned(planned) => *row = planned,
+        CallChange::Started { attempt, executed_args, at, .. } => {
             row.state = CallState::Started;
-            row.attempt = *attempt;
-            row.started = Some(*at);
+            row.attempt = attempt;
+            row.started = Some(at);
             row.result = None;
             row.finished = None;
             if executed_args.is_some() {
-                row.executed_args.clone_from(executed_args);
+                row.executed_args = executed_args;
             }
-            Ok(row)
         }
         CallChange::Finished { result, at, .. } => {
-            let mut row = planned()?;
-            if is_final(&row) {
-                // The same step may be written twice.
-                let same = row.result.as_ref() == Some(result);
-                return if same { Ok(row) } else { Err(conflict(key, "already has another result")) };
+            if !is_final(row) {
+                row.state = CallState::Finished;
+                row.result = Some(result);
+                row.finished = Some(at);
             }
-            row.state = CallState::Finished;
-            row.result = Some(result.clone());
-            row.finished = Some(*at);
+        }
+        CallChange::Unknown { .. } => row.state = CallState::Unknown,
+    }
+}
+
+/// The row of a call after a change.
+///
+/// # Errors
+/// As [`check_change`].
+pub fn change_call(before: Option<&CallRow>, change: &CallChange) -> Result<CallRow, Error> {
+    check_change(before, change)?;
+    match (before.cloned(), change) {
+        (_, CallChange::Planned(row)) => Ok(row.clone()),
+        (Some(mut row), _) => {
+            apply_change(&mut row, change.clone());
             Ok(row)
         }
-        CallChange::Unknown { .. } => {
-            let mut row = planned()?;
-            if row.state == CallState::Finished {
-                return Err(conflict(key, "has already finished"));
-            }
-            row.state = CallState::Unknown;
-            Ok(row)
-        }
+        (None, _) => Err(conflict(change.key(), "was never planned")),
     }
 }
 

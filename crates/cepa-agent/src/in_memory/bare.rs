@@ -183,9 +183,7 @@ impl<M: ChatMemory> TurnStore for Bare<M> {
                     None => self.append_anywhere(&conversation, entries).await?,
                 }
             }
-            let mut turns = self.turns();
-            turns.commit(turn, token, &commit)?;
-            if turns.leaves_nothing(turn) { turns.forget(turn).map(drop) } else { Ok(()) }
+            self.turns().commit(turn, token, commit, |_| Ok(())).map(drop)
         })
     }
 

@@ -1,17 +1,19 @@
 //! The turns, pauses and leases of a store that keeps them in the process.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use cepa_core::{Error, RawJson};
 
+use super::live::Live;
 use crate::{
     audit::{AuditEntry, may_have_been_shown},
     ids,
     pause::{self, Decision, Pause, PauseState, Settled},
+    quick_hash::QuickMap,
     rules::{self, Closing, Holding},
     store::{
-        CallChange, CallKey, CallRow, CallState, Commit, Lease, LiveTurn, Opened, StoredTurn, TurnRow, TurnState,
-        carried_json,
+        CallChange, CallKey, CallRow, CallState, Commit, Lease, LiveTurn, Opened, StoredTurn, TurnNote, TurnRow,
+        TurnState, carried_json,
     },
 };
 
@@ -20,6 +22,8 @@ use crate::{
 struct Kept {
     order: u64,
     row: TurnRow,
+    /// The row's data since it began: made JSON of when somebody reads the row.
+    note: Option<TurnNote>,
     calls: BTreeMap<CallKey, CallRow>,
     pauses: Vec<Pause>,
 }
@@ -39,38 +43,57 @@ impl Kept {
     }
 }
 
+/// Which turns that are over are kept, beside those that are always.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Keeping {
+    /// Those that asked a person, or have a result that was cut, and the last so many others.
+    Asked(usize),
+    /// The last so many.
+    Last(usize),
+}
+
+impl Default for Keeping {
+    fn default() -> Self {
+        /// Nobody needs them but to look at what just happened.
+        const OTHERS: usize = 100;
+        Self::Asked(OTHERS)
+    }
+}
+
 /// What a [`TurnStore`](crate::TurnStore) keeps beside the messages.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     begun: u64,
-    turns: HashMap<String, Kept>,
-    live: BTreeMap<u64, String>,
-    /// Turns that are over, oldest first, where only some of them are kept.
+    turns: QuickMap<String, Kept>,
+    live: Live,
+    /// Turns that are over and of which only the last are kept, oldest first.
     over: VecDeque<String>,
-    keep: Option<usize>,
+    keeping: Keeping,
     /// The ids of the pauses that wait.
     waiting: BTreeMap<Waiting, String>,
     /// The turns of all pauses.
-    pauses: HashMap<String, String>,
+    pauses: QuickMap<String, String>,
     /// Full texts of cut results, by message.
-    full: HashMap<String, RawJson>,
-    leases: HashMap<String, Holding>,
+    full: QuickMap<String, RawJson>,
+    /// Who holds a conversation now.
+    leases: QuickMap<Box<str>, Holding>,
+    /// The newest tokens of the conversations that were held before.
+    tokens: QuickMap<Box<str>, u64>,
     /// Oldest first; the newest part where only some turns are kept.
     audit: VecDeque<AuditEntry>,
     noted: u64,
 }
 
-/// A commit that was found to be legal, ready to be done.
-struct Planned {
-    calls: BTreeMap<CallKey, CallRow>,
+/// What was found about a commit that is legal.
+struct Checked {
     new_pauses: Vec<Pause>,
     closed: Vec<(String, PauseState)>,
 }
 
 impl Turns {
     /// Keeps at most so many turns that are over.
-    pub(super) fn keeping(keep: usize) -> Self {
-        Self { keep: Some(keep), ..Self::default() }
+    pub(super) fn keeping(last: usize) -> Self {
+        Self { keeping: Keeping::Last(last), ..Self::default() }
     }
 
     fn note(&mut self, entry: AuditEntry) {
@@ -78,7 +101,7 @@ impl Turns {
         const A_TURN: usize = 4;
         self.noted += 1;
         self.audit.push_back(AuditEntry { seq: self.noted, ..entry });
-        if self.keep.is_some_and(|keep| self.audit.len() > keep.saturating_mul(A_TURN)) {
+        if matches!(self.keeping, Keeping::Last(keep) if self.audit.len() > keep.saturating_mul(A_TURN)) {
             self.audit.pop_front();
         }
     }
@@ -89,31 +112,44 @@ impl Turns {
         of_it.take(limit).cloned().collect()
     }
 
+    /// Who holds a conversation, or held it last.
+    fn holding(&self, conversation: &str) -> Holding {
+        let free =
+            || Holding { token: self.tokens.get(conversation).copied().unwrap_or_default(), ..Holding::default() };
+        self.leases.get(conversation).cloned().unwrap_or_else(free)
+    }
+
     pub(super) fn lease(&mut self, conversation: &str, holder: &str, now: i64, until: i64) -> Result<Lease, Error> {
-        let holding = self.leases.get(conversation).cloned().unwrap_or_default();
-        let taken = holding.take(conversation, holder, now, until)?;
+        let taken = self.holding(conversation).take(conversation, holder, now, until)?;
         let lease = Lease { token: taken.token, until };
-        self.leases.insert(conversation.to_owned(), taken);
+        match self.leases.get_mut(conversation) {
+            Some(holding) => *holding = taken,
+            None => {
+                let known = self.tokens.remove_entry(conversation);
+                self.leases.insert(known.map_or_else(|| conversation.into(), |(key, _)| key), taken);
+            }
+        }
         Ok(lease)
     }
 
     pub(super) fn release(&mut self, conversation: &str, token: u64) {
-        if let Some(holding) = self.leases.get_mut(conversation).filter(|holding| holding.token == token) {
-            holding.by = None;
-            holding.until = 0;
+        if self.leases.get(conversation).is_some_and(|holding| holding.token == token)
+            && let Some((key, holding)) = self.leases.remove_entry(conversation)
+        {
+            self.tokens.insert(key, holding.token);
         }
     }
 
     fn check(&self, conversation: &str, token: u64) -> Result<(), Error> {
         match self.leases.get(conversation) {
             Some(holding) => holding.check(conversation, token),
-            None => Holding::default().check(conversation, token),
+            None => self.holding(conversation).check(conversation, token),
         }
     }
 
     pub(super) fn open(&mut self, row: TurnRow, holder: &str, now: i64, until: i64) -> Result<Opened, Error> {
         let lease = self.lease(&row.conversation, holder, now, until)?;
-        let begun = self.live_turns(Some(&row.conversation)).is_empty();
+        let begun = !self.live.has(&row.conversation);
         if begun {
             self.begin(row, lease.token)?;
         }
@@ -128,27 +164,21 @@ impl Turns {
         self.begun += 1;
         let order = self.begun;
         if row.state.is_live() {
-            self.live.insert(order, row.id.clone());
+            self.live.insert(order, &row.id, &row.conversation);
         }
-        self.turns.insert(row.id.clone(), Kept { order, row, calls: BTreeMap::new(), pauses: Vec::new() });
+        self.turns.insert(row.id.clone(), Kept { order, row, note: None, calls: BTreeMap::new(), pauses: Vec::new() });
         Ok(())
     }
 
     /// The conversation of a turn, if this token may commit this.
     pub(super) fn check_commit(&self, turn: &str, token: u64, commit: &Commit) -> Result<String, Error> {
-        let kept = self.turns.get(turn).ok_or_else(|| rules::no_such_turn(turn))?;
-        self.plan(kept, token, commit)?;
-        Ok(kept.row.conversation.clone())
+        self.checked(turn, token, commit).map(|(kept, _)| kept.row.conversation.clone())
     }
 
-    fn plan(&self, kept: &Kept, token: u64, commit: &Commit) -> Result<Planned, Error> {
+    fn checked(&self, turn: &str, token: u64, commit: &Commit) -> Result<(&Kept, Checked), Error> {
+        let kept = self.turns.get(turn).ok_or_else(|| rules::no_such_turn(turn))?;
         self.check(&kept.row.conversation, token)?;
-        let mut calls: BTreeMap<CallKey, CallRow> = BTreeMap::new();
-        for change in &commit.calls {
-            let key = change.key();
-            let row = rules::change_call(calls.get(&key).or_else(|| kept.calls.get(&key)), change)?;
-            calls.insert(key, row);
-        }
+        check_calls(&kept.calls, &commit.calls)?;
         let mut new_pauses: Vec<Pause> = Vec::new();
         for pause in &commit.pauses {
             let stored = self.pause(&pause.id).or_else(|| new_pauses.iter().find(|new| new.id == pause.id));
@@ -164,88 +194,139 @@ impl Turns {
                 closed.push((id.clone(), *state));
             }
         }
-        Ok(Planned { calls, new_pauses, closed })
+        Ok((kept, Checked { new_pauses, closed }))
     }
 
-    /// Writes all of a commit but its messages; returns the turn's conversation.
-    pub(super) fn commit(&mut self, turn: &str, token: u64, commit: &Commit) -> Result<String, Error> {
-        let Some(row) = &commit.begins else { return self.write(turn, token, commit) };
-        let is_new = !self.turns.contains_key(&row.id);
-        self.begin(row.clone(), token)?;
-        let written = self.write(turn, token, commit);
-        if written.is_err() && is_new {
-            self.remove(&row.id);
+    /// Writes all of a commit but its messages, for which `append` is asked: it is given the turn's conversation, when
+    /// everything else was found to be legal, and what it refuses is refused whole. Returns the conversation of an
+    /// ephemeral turn that is over and gone.
+    pub(super) fn commit(
+        &mut self,
+        turn: &str,
+        token: u64,
+        mut commit: Commit,
+        append: impl FnOnce(&str) -> Result<(), Error>,
+    ) -> Result<Option<String>, Error> {
+        let mut new = None;
+        if let Some(row) = commit.begins.take() {
+            new = (!self.turns.contains_key(&row.id)).then(|| row.id.clone());
+            self.begin(row, token)?;
         }
-        written
-    }
-
-    /// Whether nothing of a turn is to stay.
-    pub(super) fn leaves_nothing(&self, turn: &str) -> bool {
-        self.turns.get(turn).is_some_and(|kept| rules::leaves_nothing(&kept.row))
-    }
-
-    fn write(&mut self, turn: &str, token: u64, commit: &Commit) -> Result<String, Error> {
-        let kept = self.turns.get(turn).ok_or_else(|| rules::no_such_turn(turn))?;
-        let planned = self.plan(kept, token, commit)?;
-        let Some(kept) = self.turns.get_mut(turn) else { return Err(rules::no_such_turn(turn)) };
-
-        let mut notes = notes(&planned, kept, commit);
-        for (key, row) in planned.calls {
-            if let Some(full) = row.result.as_ref().and_then(|result| result.full.clone()) {
-                self.full.insert(ids::result_id(turn, key), full);
+        let checked = self.checked(turn, token, &commit).and_then(|(kept, checked)| {
+            append(&kept.row.conversation)?;
+            Ok(checked)
+        });
+        match checked {
+            Ok(checked) => {
+                if self.write(turn, token, checked, commit) {
+                    self.forget(turn)
+                } else {
+                    Ok(None)
+                }
             }
-            kept.calls.insert(key, row);
+            Err(error) => {
+                new.iter().for_each(|turn| self.remove(turn));
+                Err(error)
+            }
         }
-        for pause in planned.new_pauses {
+    }
+
+    /// Writes what was found to be legal. Says whether nothing of the turn is to stay.
+    fn write(&mut self, turn: &str, token: u64, Checked { new_pauses, closed }: Checked, commit: Commit) -> bool {
+        let Commit {
+            calls,
+            at,
+            turn: change,
+            begins: _,
+            pauses: _,
+            closed_pauses: _,
+            messages: _,
+            expected: _,
+            releases,
+        } = commit;
+        let Some(kept) = self.turns.get_mut(turn) else { return false };
+
+        let shown = kept.shown(&calls);
+        for change in calls {
+            if let CallChange::Finished { key, result, .. } = &change
+                && let Some(full) = &result.full
+            {
+                self.full.insert(ids::result_id(turn, *key), full.clone());
+            }
+            apply(&mut kept.calls, change);
+        }
+        let mut notes = kept.notes(shown);
+        notes.extend(new_pauses.iter().map(AuditEntry::shown));
+        for pause in new_pauses {
             self.pauses.insert(pause.id.clone(), turn.to_owned());
             if pause.state == PauseState::Pending {
                 self.waiting.insert(kept.waiting(kept.pauses.len(), &pause), pause.id.clone());
             }
             kept.pauses.push(pause);
         }
-        for (id, state) in planned.closed {
+        for (id, state) in closed {
             if let Some((waiting, pause)) = kept.pause_mut(&id) {
                 self.waiting.remove(&waiting);
                 pause.state = state;
-                notes.push(AuditEntry::closed(pause, state, commit.at));
+                notes.push(AuditEntry::closed(pause, state, at));
             }
         }
-        kept.row.updated = kept.row.updated.max(commit.at);
-        let conversation = kept.row.conversation.clone();
-        if let Some(change) = &commit.turn {
+        kept.row.updated = kept.row.updated.max(at);
+        let mut was_live = false;
+        let (order, mut leaves_nothing) = (kept.order, rules::leaves_nothing(&kept.row));
+        if let Some(change) = change {
             kept.row.state = change.state;
-            kept.row.data = change.data.json();
+            kept.note = Some(change.data);
             if let Some(transcript) = &change.carried {
                 kept.row.carried = Some(carried_json(transcript));
             }
+            leaves_nothing = rules::leaves_nothing(&kept.row);
             if change.state.is_live() {
-                self.live.insert(kept.order, turn.to_owned());
-            } else if self.live.remove(&kept.order).is_some() {
-                self.is_over(turn);
+                self.live.insert(order, turn, &kept.row.conversation);
+            } else {
+                was_live = self.live.remove(order, &kept.row.conversation);
             }
         }
-        if commit.releases {
+        let released = releases.then(|| kept.row.conversation.clone());
+        if was_live && !leaves_nothing {
+            self.is_over(turn);
+        }
+        if let Some(conversation) = released {
             self.release(&conversation, token);
         }
         notes.into_iter().for_each(|note| self.note(note));
-        Ok(conversation)
+        leaves_nothing
     }
 
     fn is_over(&mut self, turn: &str) {
-        let Some(keep) = self.keep else { return };
+        if !self.may_go(turn) {
+            return;
+        }
         self.over.push_back(turn.to_owned());
+        let (Keeping::Asked(keep) | Keeping::Last(keep)) = self.keeping;
         while self.over.len() > keep {
-            if let Some(oldest) = self.over.pop_front() {
+            // It may have gone on since.
+            if let Some(oldest) = self.over.pop_front().filter(|turn| self.may_go(turn)) {
                 self.remove(&oldest);
             }
         }
     }
 
+    /// Whether a turn is only kept while it is one of the last.
+    fn may_go(&self, turn: &str) -> bool {
+        self.turns.get(turn).is_some_and(|kept| {
+            let stays = matches!(self.keeping, Keeping::Asked(_)) && kept.asked();
+            !stays && !kept.row.state.is_live()
+        })
+    }
+
     fn remove(&mut self, turn: &str) {
         let Some(kept) = self.turns.remove(turn) else { return };
-        self.live.remove(&kept.order);
-        for key in kept.calls.keys() {
-            self.full.remove(&ids::result_id(turn, *key));
+        self.live.remove(kept.order, &kept.row.conversation);
+        if !self.full.is_empty() {
+            for key in kept.calls.keys() {
+                self.full.remove(&ids::result_id(turn, *key));
+            }
         }
         for (place, pause) in kept.pauses.iter().enumerate() {
             self.waiting.remove(&kept.waiting(place, pause));
@@ -261,7 +342,8 @@ impl Turns {
         }
         let conversation = kept.row.conversation.clone();
         self.remove(turn);
-        self.leases.remove(&conversation);
+        self.leases.remove(&*conversation);
+        self.tokens.remove(&*conversation);
         Ok(Some(conversation))
     }
 
@@ -282,19 +364,22 @@ impl Turns {
         let kept = self.turns.get(id)?;
         let mut pauses = kept.pauses.clone();
         pauses.sort_by_key(|pause| pause.key);
-        Some(StoredTurn { row: kept.row.clone(), calls: kept.calls.values().cloned().collect(), pauses })
+        let mut row = kept.row.clone();
+        if let Some(note) = &kept.note {
+            row.data = note.json();
+        }
+        Some(StoredTurn { row, calls: kept.calls.values().cloned().collect(), pauses })
     }
 
     pub(super) fn live_turns(&self, conversation: Option<&str>) -> Vec<LiveTurn> {
-        let live = self.live.values().filter_map(|id| self.turns.get(id));
-        live.filter(|kept| conversation.is_none_or(|conversation| kept.row.conversation == conversation))
-            .map(|kept| LiveTurn {
-                id: kept.row.id.clone(),
-                conversation: kept.row.conversation.clone(),
-                paused: kept.row.state == TurnState::Paused
-                    && kept.pauses.iter().any(|pause| pause.state == PauseState::Pending),
-            })
-            .collect()
+        let live = self.live.ids(conversation).into_iter().filter_map(|id| self.turns.get(id));
+        live.map(|kept| LiveTurn {
+            id: kept.row.id.clone(),
+            conversation: kept.row.conversation.clone(),
+            paused: kept.row.state == TurnState::Paused
+                && kept.pauses.iter().any(|pause| pause.state == PauseState::Pending),
+        })
+        .collect()
     }
 
     pub(super) fn pending(&self, conversation: Option<&str>) -> Vec<Pause> {
@@ -342,19 +427,65 @@ impl Turns {
     }
 }
 
-/// What the audit trail says of a commit, but for the pauses that it closes.
-fn notes(planned: &Planned, kept: &Kept, commit: &Commit) -> Vec<AuditEntry> {
-    let of_change = |change: &CallChange| {
-        let row = planned.calls.get(&change.key()).filter(|row| may_have_been_shown(row))?;
-        let pause = kept.pauses.iter().rev().find(|pause| pause.key == change.key())?;
-        let ran = kept.calls.get(&change.key()).is_some_and(|before| before.state == CallState::Started);
-        match change {
-            CallChange::Started { at, .. } => Some(AuditEntry::ran(pause, row, *at)),
-            CallChange::Finished { at, .. } if ran => Some(AuditEntry::finished(pause, row, *at)),
-            CallChange::Unknown { at, .. } if ran => Some(AuditEntry::unknown(pause, row, *at)),
-            CallChange::Planned(_) | CallChange::Finished { .. } | CallChange::Unknown { .. } => None,
+/// Whether calls may change so, one change after the other.
+fn check_calls(calls: &BTreeMap<CallKey, CallRow>, changes: &[CallChange]) -> Result<(), Error> {
+    // Mostly each change is of another call, and nothing has to be done to know what the next one finds.
+    if changes.is_sorted_by(|a, b| a.key() < b.key()) {
+        return changes.iter().try_for_each(|change| rules::check_change(calls.get(&change.key()), change));
+    }
+    let mut changed: BTreeMap<CallKey, CallRow> = BTreeMap::new();
+    for change in changes {
+        let key = change.key();
+        let row = rules::change_call(changed.get(&key).or_else(|| calls.get(&key)), change)?;
+        changed.insert(key, row);
+    }
+    Ok(())
+}
+
+/// Makes a change that was found to be legal.
+fn apply(calls: &mut BTreeMap<CallKey, CallRow>, change: CallChange) {
+    match change {
+        CallChange::Planned(row) => drop(calls.insert(row.key(), row)),
+        CallChange::Started { .. } | CallChange::Finished { .. } | CallChange::Unknown { .. } => {
+            if let Some(row) = calls.get_mut(&change.key()) {
+                rules::apply_change(row, change);
+            }
         }
-    };
-    let changed = commit.calls.iter().filter_map(of_change);
-    changed.chain(planned.new_pauses.iter().map(AuditEntry::shown)).collect()
+    }
+}
+
+/// How an entry of the audit trail is made of a pause and its call.
+type Noting = fn(&Pause, &CallRow, i64) -> AuditEntry;
+
+impl Kept {
+    /// What the audit trail would say of these changes, which are still to be made, if the calls were shown.
+    fn shown(&self, changes: &[CallChange]) -> Vec<(CallKey, Noting, i64)> {
+        if self.pauses.is_empty() {
+            return Vec::new();
+        }
+        let ran = |key: &CallKey| self.calls.get(key).is_some_and(|before| before.state == CallState::Started);
+        let of_change = |change: &CallChange| match change {
+            CallChange::Started { key, at, .. } => Some((*key, AuditEntry::ran as Noting, *at)),
+            CallChange::Finished { key, at, .. } if ran(key) => Some((*key, AuditEntry::finished as Noting, *at)),
+            CallChange::Unknown { key, at } if ran(key) => Some((*key, AuditEntry::unknown as Noting, *at)),
+            CallChange::Planned(_) | CallChange::Finished { .. } | CallChange::Unknown { .. } => None,
+        };
+        changes.iter().filter_map(of_change).collect()
+    }
+
+    /// What the audit trail says of changes that were made.
+    fn notes(&self, shown: Vec<(CallKey, Noting, i64)>) -> Vec<AuditEntry> {
+        let note = |(key, noting, at): (CallKey, Noting, i64)| {
+            let row = self.calls.get(&key).filter(|row| may_have_been_shown(row))?;
+            let pause = self.pauses.iter().rev().find(|pause| pause.key == key)?;
+            Some(noting(pause, row, at))
+        };
+        shown.into_iter().filter_map(note).collect()
+    }
+
+    /// Whether a person was asked, or can still read what was cut.
+    fn asked(&self) -> bool {
+        let cut = |call: &CallRow| call.result.as_ref().is_some_and(|result| result.full.is_some());
+        !self.pauses.is_empty() || self.calls.values().any(cut)
+    }
 }
