@@ -1,6 +1,11 @@
 //! The arguments of a tool call, and the one rule by which a provider's text becomes arguments.
 
-use serde::de::DeserializeOwned;
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, MapAccess, SeqAccess, Visitor},
+};
 use serde_json::Value;
 
 use crate::RawJson;
@@ -48,8 +53,8 @@ impl Args {
         };
         if raw.is_object() {
             // RawValue checks syntax only loosely inside strings (lone surrogates): a full read finds it.
-            return match raw.read::<Value>() {
-                Ok(_) => Self::Object(raw),
+            return match raw.read::<Readable>() {
+                Ok(Readable) => Self::Object(raw),
                 Err(error) => Self::invalid(text, format!("not valid JSON: {error}")),
             };
         }
@@ -116,6 +121,57 @@ impl Args {
     /// The arguments as a [`Value`] (numbers beyond 64 bits lose digits here), `null` if invalid.
     pub fn to_value(&self) -> Value {
         self.read().unwrap_or(Value::Null)
+    }
+}
+
+/// Any JSON value, read to its end as [`Value`] reads it, of which nothing is kept.
+struct Readable;
+
+impl<'de> Deserialize<'de> for Readable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Readable {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self, A::Error> {
+        while list.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self, A::Error> {
+        while object.next_entry::<Self, Self>()?.is_some() {}
+        Ok(self)
     }
 }
 

@@ -181,28 +181,30 @@ impl<D: Dialect> Client<D> {
         let delivery = if sink.is_wanted() { Delivery::Streamed } else { Delivery::Whole };
         let mut post = HttpRequest::post(&self.inside.dialect.address(&target.url, delivery), body)?;
         post.headers_mut().extend(target.headers.clone());
-        let response = target.http.send_until(post, request.context.cancel(), until.end).await?;
+        let mut response = target.http.send_until(post, request.context.cancel(), until.end).await?;
         if !response.is_success() {
             return Err(response.into_error(&target.origin.provider, target.key.as_ref()).await.into());
         }
         if matches!(response.status(), 204 | 205) {
             return Err(failed::no_content(&target.origin, response.status()).into());
         }
-        let request_id = request_id(response.headers()).map(str::to_owned);
-        let asked = wait(response.headers(), SystemTime::now());
+        let is_stream = is_stream(response.headers(), sink.is_wanted());
+        let headers = response.take_headers();
         let delivered = Arc::new(AtomicBool::new(false));
         let sink = marking(sink, Arc::clone(&delivered));
-        let result = if is_stream(response.headers(), sink.is_wanted()) {
-            self.read_stream(response, sink).await
-        } else {
-            self.read_whole(response, &sink).await
-        };
+        let result =
+            if is_stream { self.read_stream(response, sink).await } else { self.read_whole(response, &sink).await };
         result.map_err(|mut error| {
             // An error behind a 200 names its request, and its wait, as one with a status does.
-            if let Some(id) = request_id.filter(|_| error.request_id().is_none()) {
+            if error.request_id().is_none()
+                && let Some(id) = request_id(&headers)
+            {
                 error = error.with_request_id(id);
             }
-            if let Some(asked) = asked.filter(|_| error.retry_after().is_none() && is_refusal(error.kind())) {
+            if error.retry_after().is_none()
+                && is_refusal(error.kind())
+                && let Some(asked) = wait(&headers, SystemTime::now())
+            {
                 error = error.with_retry_after(asked);
             }
             if delivered.load(Ordering::Relaxed) { Failed::Delivered(error) } else { Failed::Unseen(error) }
@@ -299,8 +301,9 @@ impl<D: Dialect> ChatModel for Client<D> {
 
 /// Whether a body is a stream of events: its type tells, and where that says nothing, what was asked for.
 fn is_stream(headers: &HeaderMap, wanted: bool) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
-    let is = |name: &str| kind.split(';').next().is_some_and(|kind| kind.trim() == name);
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split_once(';').map_or(kind, |(kind, _)| kind).trim();
+    let is = |name: &str| kind.eq_ignore_ascii_case(name);
     is("text/event-stream") || (wanted && !is("application/json") && !is("text/html"))
 }
 

@@ -104,6 +104,11 @@ impl HttpResponse {
         &self.headers
     }
 
+    /// Takes the headers out, for what comes after the body.
+    pub(crate) fn take_headers(&mut self) -> HeaderMap {
+        std::mem::take(&mut self.headers)
+    }
+
     /// The next piece of the body; `None` at its clean end.
     ///
     /// # Errors

@@ -115,7 +115,12 @@ fn exceeded(what: String) -> Error {
 /// JSON from where it begins: without the marks and the space that wires pass over, in which order ever. What is checked and
 /// what is read begin at the same place.
 pub(crate) fn begin(json: &[u8]) -> &[u8] {
-    // What is not UTF-8 is no space.
+    let spaces = json.iter().take_while(|byte| matches!(byte, b'\t'..=b'\r' | b' ')).count();
+    let json = json.get(spaces..).unwrap_or_default();
+    if json.first().is_none_or(u8::is_ascii) {
+        return json;
+    }
+    // A mark, or a space beyond ASCII. What is not UTF-8 is no space.
     let text = json.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     let rest = text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_whitespace());
     json.get(text.len() - rest.len()..).unwrap_or_default()
@@ -124,7 +129,8 @@ pub(crate) fn begin(json: &[u8]) -> &[u8] {
 /// Whether brackets stand in each other more than so many times. What does not begin as JSON has no depth.
 fn is_deeper(json: &[u8], most: usize) -> bool {
     let json = begin(json);
-    if !matches!(json.first(), Some(b'{' | b'[')) {
+    // What has no more brackets than that, those in texts included, is not looked at byte by byte.
+    if !matches!(json.first(), Some(b'{' | b'[')) || openings(json) <= most {
         return false;
     }
     let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
@@ -143,6 +149,12 @@ fn is_deeper(json: &[u8], most: usize) -> bool {
         }
     }
     false
+}
+
+/// How many brackets open. In blocks whose count fits a byte, so that many bytes are looked at at once.
+fn openings(json: &[u8]) -> usize {
+    let in_block = |block: &[u8]| block.iter().fold(0_u8, |sum, byte| sum + u8::from(matches!(byte, b'{' | b'[')));
+    json.chunks(usize::from(u8::MAX)).map(|block| usize::from(in_block(block))).sum()
 }
 
 /// Counts what a fold tells, and passes it on while it is within the bounds.

@@ -38,22 +38,25 @@ impl ToolNames {
     /// # Errors
     /// `invalid_tool` if two tools have one name on the wire.
     pub fn of(tools: &ToolSet) -> Result<Self, Error> {
-        let changed: Arc<[(String, String)]> = tools
+        let changed: Vec<(String, String)> = tools
             .iter()
             .filter_map(|tool| match wire_name(tool.name()) {
                 Cow::Borrowed(_) => None,
                 Cow::Owned(wire) => Some((wire, tool.name().to_owned())),
             })
             .collect();
+        if changed.is_empty() {
+            return Ok(Self::default());
+        }
         let mut seen = HashSet::new();
-        for (wire, name) in changed.iter() {
+        for (wire, name) in &changed {
             if tools.get(wire).is_some() || !seen.insert(wire) {
                 let message =
                     format!("the tool `{name}` is called `{wire}` on the wire, as another tool is: rename it");
                 return Err(Error::new(ErrorKind::InvalidTool, message));
             }
         }
-        Ok(Self(changed))
+        Ok(Self(changed.into()))
     }
 
     /// The name of the tool that this name on the wire means.
@@ -63,6 +66,9 @@ impl ToolNames {
 
     /// Gives the calls of a decoded reply their tools' own names.
     pub fn restore(&self, message: &mut AssistantMessage) {
+        if self.0.is_empty() {
+            return;
+        }
         for call in &mut message.tool_calls {
             call.name = self.original(&call.name).to_owned();
         }

@@ -7,6 +7,12 @@ use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
 
+/// A body as text; what is no UTF-8 becomes U+FFFD.
+pub(super) fn text(body: &[u8]) -> Cow<'_, str> {
+    // Nearly all are, and to find that out is cheaper than to look for where they are not.
+    std::str::from_utf8(body).map_or_else(|_| String::from_utf8_lossy(body), Cow::Borrowed)
+}
+
 /// Reads JSON; half characters in it become U+FFFD.
 ///
 /// # Errors

@@ -22,7 +22,7 @@ struct Body<'a> {
 
 /// The response in a body.
 pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error> {
-    let text = String::from_utf8_lossy(body);
+    let text = surrogates::text(body);
     let text = surrogates::whole(&text);
     let body: Body<'_> =
         serde_json::from_str(&text).map_err(|error| unreadable(origin, &error, &text).with_source(error))?;

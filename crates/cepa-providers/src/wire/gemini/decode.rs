@@ -14,7 +14,7 @@ use crate::wire::{failed, pick, surrogates};
 /// # Errors
 /// As [`Dialect::decode`](crate::wire::Dialect::decode).
 pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error> {
-    let text = String::from_utf8_lossy(body);
+    let text = surrogates::text(body);
     let text = text.trim_start_matches('\u{feff}').trim();
     let mut assembly = Assembly::new(origin.clone());
     let taken = take(&mut assembly, origin, text, &EventSink::none());

@@ -221,19 +221,24 @@ impl Calls {
             None => return,
             Some(PieceArgs::More(text, written)) => {
                 let is_cut = call.halves.is_waiting() || surrogates::ends_in_half(written.as_str());
-                let text = if is_cut { call.halves.piece(written.as_str()) } else { text };
-                call.args.push_str(&text);
-                text
+                if is_cut { call.halves.piece(written.as_str()) } else { text }
             }
             Some(PieceArgs::Whole(text)) => {
-                call.args.clone_from(&text);
+                call.args.clear();
                 text
             }
         };
-        if !delta.is_empty() {
-            self.tell(place, sink);
-            sink.emit(ChatEvent::CallArguments { index: place, delta });
+        if delta.is_empty() {
+            return;
         }
+        if !sink.is_wanted() && call.args.is_empty() {
+            call.args = delta;
+            self.tell(place, sink);
+            return;
+        }
+        call.args.push_str(&delta);
+        self.tell(place, sink);
+        sink.emit(ChatEvent::CallArguments { index: place, delta });
     }
 
     /// Tells that a call began, once.
@@ -242,8 +247,10 @@ impl Calls {
             && call.id.is_none()
         {
             let id = self.ids.settle(call.given_id.as_deref());
-            call.id = Some(id.clone());
-            sink.emit(ChatEvent::CallBegun { index: place, id, name: call.name.clone() });
+            if sink.is_wanted() {
+                sink.emit(ChatEvent::CallBegun { index: place, id: id.clone(), name: call.name.clone() });
+            }
+            call.id = Some(id);
         }
     }
 
@@ -265,7 +272,9 @@ impl Calls {
             }
             let args = Args::decode(&call.args);
             let call = ToolCall { id: call.id.unwrap_or_default(), name: call.name, args, extra: call.extra };
-            sink.emit(ChatEvent::CallReady { index, call: call.clone() });
+            if sink.is_wanted() {
+                sink.emit(ChatEvent::CallReady { index, call: call.clone() });
+            }
             call
         });
         calls.collect()

@@ -13,7 +13,7 @@ use crate::wire::{failed, surrogates};
 /// # Errors
 /// As [`Dialect::decode`](crate::wire::Dialect::decode).
 pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error> {
-    let text = String::from_utf8_lossy(body);
+    let text = surrogates::text(body);
     let text = text.trim_start_matches('\u{feff}').trim();
     let body = read(origin, text)?;
     let sink = EventSink::none();

@@ -101,7 +101,8 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for FewVisitor<T,
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut taken = Vec::new();
+        // Most lists have one.
+        let mut taken = Vec::with_capacity(1);
         while let Some(element) = list.next_element()? {
             if taken.len() >= MOST {
                 return Err(de::Error::invalid_length(taken.len() + 1, &self));

@@ -13,7 +13,7 @@ use crate::wire::{failed, pick, surrogates};
 /// # Errors
 /// As [`Dialect::decode`](crate::wire::Dialect::decode).
 pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error> {
-    let text = String::from_utf8_lossy(body);
+    let text = surrogates::text(body);
     let text = surrogates::whole(text.trim_start_matches('\u{feff}').trim());
     serde_json::from_str::<&RawValue>(&text).map_err(|error| unreadable(origin, &error, &text).with_source(error))?;
     let whole = Whole::read(&text).ok_or_else(|| unreadable(origin, "it is no object", &text))?;
