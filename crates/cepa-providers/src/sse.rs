@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use beside::Beside;
 
 use cepa_core::{Error, ErrorKind};
+use memchr::memchr2;
 use serde::de::IgnoredAny;
 
 /// The size of one event past which a stream is refused, unless [`SseDecoder::with_max_event_bytes`] sets another.
@@ -25,6 +26,39 @@ pub struct SseEvent {
     pub event: Option<String>,
     /// The `data:` lines, joined by a line feed.
     pub data: String,
+}
+
+impl SseEvent {
+    /// The event, lent.
+    pub fn lend(&self) -> LentEvent<'_> {
+        LentEvent { event: self.event.as_deref(), data: &self.data }
+    }
+}
+
+/// One event of a stream where it lies: in the piece of the body that ended it, or in the decoder.
+///
+/// ```
+/// use cepa_providers::sse::SseDecoder;
+///
+/// let mut decoder = SseDecoder::new();
+/// let mut body: &[u8] = b"data: {}\n\ndata: []\n\n";
+/// while let Some(event) = decoder.next_event(&mut body)? {
+///     println!("{}", event.data);
+/// }
+/// # Ok::<(), cepa_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LentEvent<'a> {
+    /// The name from the `event:` line, if there was one.
+    pub event: Option<&'a str>,
+    /// The `data:` lines, joined by a line feed.
+    pub data: &'a str,
+}
+
+impl LentEvent<'_> {
+    fn to_owned(self) -> SseEvent {
+        SseEvent { event: self.event.map(str::to_owned), data: self.data.to_owned() }
+    }
 }
 
 /// Turns the bytes of a `text/event-stream` body into events, however the network cuts them.
@@ -46,7 +80,10 @@ pub struct SseDecoder {
     line: Vec<u8>,
     data: String,
     has_data: bool,
-    event: Option<String>,
+    /// The name; empty for none.
+    event: String,
+    /// Data and name are those of an event that was handed out.
+    is_given: bool,
     /// The last byte was a CR that ended a line: an LF that follows belongs to it.
     after_cr: bool,
     first_line: bool,
@@ -68,7 +105,8 @@ impl SseDecoder {
             line: Vec::new(),
             data: String::new(),
             has_data: false,
-            event: None,
+            event: String::new(),
+            is_given: false,
             after_cr: false,
             first_line: true,
             max_event_bytes: DEFAULT_MAX_EVENT_BYTES,
@@ -90,7 +128,7 @@ impl SseDecoder {
     /// stays failed.
     pub fn push(&mut self, mut chunk: &[u8], events: &mut Vec<SseEvent>) -> Result<(), Error> {
         while let Some(event) = self.next_event(&mut chunk)? {
-            events.push(event);
+            events.push(event.to_owned());
         }
         Ok(())
     }
@@ -100,20 +138,23 @@ impl SseDecoder {
     ///
     /// # Errors
     /// As [`push`](Self::push).
-    pub fn next_event(&mut self, chunk: &mut &[u8]) -> Result<Option<SseEvent>, Error> {
+    pub fn next_event<'a, 'c: 'a>(&'a mut self, chunk: &mut &'c [u8]) -> Result<Option<LentEvent<'a>>, Error> {
         if self.failed {
             return Err(self.too_large());
         }
+        self.forget_given();
+        // The data so far, while it is one line of this piece, as it nearly always is: it stays where it lies.
+        let mut lying: Option<&'c str> = None;
         while let Some((&first, tail)) = chunk.split_first() {
             if std::mem::take(&mut self.after_cr) && first == b'\n' {
                 *chunk = tail;
                 continue;
             }
-            let end = chunk.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
-            let (part, rest) = chunk.split_at(end.unwrap_or(chunk.len()));
+            let (part, rest) = chunk.split_at(memchr2(b'\n', b'\r', chunk).unwrap_or(chunk.len()));
             // Counted before the line is kept, and the same for a part of a line as for the whole, so that the outcome
             // does not depend on how the body was cut.
-            if self.data.len() + self.line.len() + part.len() > self.max_event_bytes {
+            let held = self.data.len() + lying.map_or(0, str::len) + self.line.len();
+            if held + part.len() > self.max_event_bytes {
                 self.failed = true;
                 return Err(self.too_large());
             }
@@ -124,20 +165,30 @@ impl SseDecoder {
             };
             self.after_cr = ending == b'\r';
             *chunk = rest;
-            let event = if self.line.is_empty() {
-                self.end_line(part)
-            } else {
-                let mut line = std::mem::take(&mut self.line);
-                line.extend_from_slice(part);
-                let event = self.end_line(&line);
-                // Its space is used again for the next line that is cut.
-                line.clear();
-                self.line = line;
-                event
-            };
-            if event.is_some() {
-                return Ok(event);
+            if self.line.is_empty() {
+                if let Some(data) = lying.take() {
+                    if part.is_empty() {
+                        self.is_given = true;
+                        return Ok(Some(LentEvent { event: self.name(), data }));
+                    }
+                    self.add_data(data);
+                } else if !self.has_data
+                    && let Some(data) = data_alone(part)
+                {
+                    self.first_line = false;
+                    lying = Some(data);
+                    continue;
+                }
+            } else if let Some(data) = lying.take() {
+                self.add_data(data);
             }
+            if self.end_cut_line(part) {
+                (self.has_data, self.is_given) = (false, true);
+                return Ok(Some(LentEvent { event: self.name(), data: &self.data }));
+            }
+        }
+        if let Some(data) = lying {
+            self.add_data(data);
         }
         Ok(None)
     }
@@ -148,6 +199,7 @@ impl SseDecoder {
         if self.failed {
             return None;
         }
+        self.forget_given();
         let line = std::mem::take(&mut self.line);
         let line = self.without_mark(&line);
         // Of a cut line only data is used: whether another field is whole cannot be told.
@@ -159,7 +211,9 @@ impl SseDecoder {
         if !self.has_data {
             return None;
         }
-        let event = self.take_event();
+        self.has_data = false;
+        let event = std::mem::take(&mut self.event);
+        let event = SseEvent { event: (!event.is_empty()).then_some(event), data: std::mem::take(&mut self.data) };
         is_complete(&event.data).then_some(event)
     }
 
@@ -187,38 +241,61 @@ impl SseDecoder {
         lines
     }
 
-    fn end_line(&mut self, line: &[u8]) -> Option<SseEvent> {
+    /// Ends a line whose beginning may have come in earlier pieces; whether it ends an event.
+    fn end_cut_line(&mut self, part: &[u8]) -> bool {
+        if self.line.is_empty() {
+            return self.end_line(part);
+        }
+        let mut line = std::mem::take(&mut self.line);
+        line.extend_from_slice(part);
+        let is_event = self.end_line(&line);
+        // Its space is used again for the next line that is cut.
+        line.clear();
+        self.line = line;
+        is_event
+    }
+
+    fn end_line(&mut self, line: &[u8]) -> bool {
         let line = self.without_mark(line);
         if line.is_empty() {
-            if self.has_data {
-                return Some(self.take_event());
+            if !self.has_data {
+                self.event.clear();
             }
-            self.event = None;
-            return None;
+            return self.has_data;
         }
         match name_and_value(line) {
             (b"data", value) => self.data_line(value),
             (b"event", value) => {
-                let name = text(without_space(value));
-                self.event = (!name.is_empty()).then(|| name.into_owned());
+                self.event.clear();
+                self.event.push_str(&text(without_space(value)));
             }
             (name, _) if is_field(name) => {}
             _ => self.beside.line(line),
         }
-        None
+        false
     }
 
     fn data_line(&mut self, value: &[u8]) {
+        self.add_data(&text(without_space(value)));
+    }
+
+    fn add_data(&mut self, text: &str) {
         if self.has_data {
             self.data.push('\n');
         }
         self.has_data = true;
-        self.data.push_str(&text(without_space(value)));
+        self.data.push_str(text);
     }
 
-    fn take_event(&mut self) -> SseEvent {
-        self.has_data = false;
-        SseEvent { event: self.event.take(), data: std::mem::take(&mut self.data) }
+    fn name(&self) -> Option<&str> {
+        Some(&*self.event).filter(|name| !name.is_empty())
+    }
+
+    fn forget_given(&mut self) {
+        if std::mem::take(&mut self.is_given) {
+            self.data.clear();
+            self.event.clear();
+        }
     }
 
     /// The line without the byte order mark that may stand at the start of a body. Where a gateway has put bodies together, one
@@ -256,6 +333,11 @@ fn is_field(name: &[u8]) -> bool {
 
 fn without_space(value: &[u8]) -> &[u8] {
     value.strip_prefix(b" ").unwrap_or(value)
+}
+
+/// The value of a line that is nothing but data and can be read as it lies.
+fn data_alone(line: &[u8]) -> Option<&str> {
+    std::str::from_utf8(without_space(line.strip_prefix(b"data:")?)).ok()
 }
 
 /// UTF-8 with invalid bytes replaced. A line is decoded as a whole: no UTF-8 sequence contains a line end, so this

@@ -24,7 +24,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use cepa_core::{ChatRequest, ChatResponse, Error, EventSink, Origin};
 
-use crate::sse::SseEvent;
+use crate::sse::LentEvent;
 
 /// One provider's format, for one model at one endpoint.
 ///
@@ -74,7 +74,7 @@ pub trait Accumulator: Send {
     ///
     /// # Errors
     /// `decode`, or what an error object inside the stream says, with the text so far.
-    fn event(&mut self, event: SseEvent, sink: &EventSink) -> Result<(), Error>;
+    fn event(&mut self, event: LentEvent<'_>, sink: &EventSink) -> Result<(), Error>;
 
     /// Whether the terminal event was seen: what follows need not be waited for.
     fn is_done(&self) -> bool;

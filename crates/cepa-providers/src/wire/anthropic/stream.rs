@@ -16,7 +16,7 @@ use super::{
     usage::Counts,
 };
 use crate::{
-    sse::SseEvent,
+    sse::LentEvent,
     wire::{Accumulator, caps::check_items, failed, ids::ReplyIds, index::Index, pick, surrogates},
 };
 
@@ -234,7 +234,7 @@ impl Accumulator for Fold {
         &self.origin
     }
 
-    fn event(&mut self, event: SseEvent, sink: &EventSink) -> Result<(), Error> {
+    fn event(&mut self, event: LentEvent<'_>, sink: &EventSink) -> Result<(), Error> {
         let data = event.data.trim();
         if self.done || data.is_empty() || data.starts_with(':') || data == "[DONE]" {
             return Ok(());
@@ -248,7 +248,7 @@ impl Accumulator for Fold {
             }
             Err(error) => return Err(self.with_text(decode::unreadable(&self.origin, error, &data))),
         };
-        let kind = members.kind.and_then(parse::<String>).or(event.event);
+        let kind = members.kind.and_then(parse::<String>).or_else(|| event.event.map(str::to_owned));
         match kind.as_deref() {
             Some("message_start") => self.started(members.message, sink)?,
             Some("content_block_start") => self.block_started(&members, sink)?,

@@ -23,7 +23,7 @@ fn run(events: impl IntoIterator<Item = SseEvent>) -> (Result<ChatResponse, Erro
     let mut fold = dialect().accumulator();
     let mut fed = Ok(());
     for event in events {
-        fed = fold.event(event, &sink);
+        fed = fold.event(event.lend(), &sink);
         if fed.is_err() {
             break;
         }

@@ -5,7 +5,7 @@ use cepa_core::{ChatResponse, Error, EventSink, Origin};
 
 use super::{assembly::Assembly, decode};
 use crate::{
-    sse::SseEvent,
+    sse::LentEvent,
     wire::{Accumulator, failed},
 };
 
@@ -29,7 +29,7 @@ impl Accumulator for Fold {
         &self.origin
     }
 
-    fn event(&mut self, event: SseEvent, sink: &EventSink) -> Result<(), Error> {
+    fn event(&mut self, event: LentEvent<'_>, sink: &EventSink) -> Result<(), Error> {
         let data = event.data.trim();
         if self.done || data.is_empty() || data.starts_with(':') {
             return Ok(());
@@ -38,7 +38,7 @@ impl Accumulator for Fold {
             self.done = true;
             return Ok(());
         }
-        if event.event.as_deref() == Some("error") {
+        if event.event == Some("error") {
             return Err(failed::reported(&self.origin, data));
         }
         self.assembly.grows(data.len())?;

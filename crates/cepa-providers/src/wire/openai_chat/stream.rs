@@ -4,7 +4,7 @@ use cepa_core::{ChatResponse, Error, ErrorKind, EventSink, Origin, RawJson};
 
 use super::{assembly::Assembly, decode};
 use crate::{
-    sse::SseEvent,
+    sse::LentEvent,
     wire::{Accumulator, failed},
 };
 
@@ -62,7 +62,7 @@ impl Accumulator for Fold {
         &self.origin
     }
 
-    fn event(&mut self, event: SseEvent, sink: &EventSink) -> Result<(), Error> {
+    fn event(&mut self, event: LentEvent<'_>, sink: &EventSink) -> Result<(), Error> {
         let data = event.data.trim();
         // Keep-alives that were put into the data.
         if self.done || data.is_empty() || data.starts_with(':') {
@@ -72,7 +72,7 @@ impl Accumulator for Fold {
             self.done = true;
             return Ok(());
         }
-        if event.event.as_deref() == Some("error") {
+        if event.event == Some("error") {
             return Err(failed::reported(&self.origin, data));
         }
         self.chunk(data, sink)

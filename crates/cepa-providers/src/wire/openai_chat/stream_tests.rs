@@ -21,7 +21,7 @@ fn feed(data: &[String]) -> (Result<ChatResponse, Error>, Vec<ChatEvent>) {
     let mut fold = Fold::new(origin());
     let mut result = Ok(());
     for data in data {
-        result = fold.event(SseEvent { event: None, data: data.clone() }, &sink);
+        result = fold.event(LentEvent { event: None, data }, &sink);
         if result.is_err() {
             break;
         }
@@ -348,15 +348,15 @@ fn errors_inside_a_stream_are_told_by_their_code() {
 fn a_stream_is_whole_at_its_reason_and_done_at_its_end() {
     let sink = EventSink::none();
     let mut fold = Fold::new(origin());
-    let event = |data: &Value| SseEvent { event: None, data: data.to_string() };
-    fold.event(event(&delta(json!({"content": "x"}))), &sink).unwrap();
+    let event = |data: &Value| crate::sse::SseEvent { event: None, data: data.to_string() };
+    fold.event(event(&delta(json!({"content": "x"}))).lend(), &sink).unwrap();
     assert_eq!((fold.is_whole(), fold.is_done()), (false, false));
-    fold.event(event(&end("stop")), &sink).unwrap();
+    fold.event(event(&end("stop")).lend(), &sink).unwrap();
     assert_eq!((fold.is_whole(), fold.is_done()), (true, false));
-    fold.event(SseEvent { event: None, data: "[DONE]".into() }, &sink).unwrap();
+    fold.event(LentEvent { event: None, data: "[DONE]" }, &sink).unwrap();
     assert_eq!((fold.is_whole(), fold.is_done()), (true, true));
     // What comes behind the end is nobody's.
-    fold.event(SseEvent { event: None, data: "garbage".into() }, &sink).unwrap();
+    fold.event(LentEvent { event: None, data: "garbage" }, &sink).unwrap();
     assert_eq!(fold.finish(&sink).unwrap().finish_reason, FinishReason::Stop);
 }
 

@@ -16,7 +16,7 @@ use super::{
     reply::Ending,
 };
 use crate::{
-    sse::SseEvent,
+    sse::LentEvent,
     wire::{Accumulator, failed, index::Index, pick, surrogates},
 };
 
@@ -183,7 +183,7 @@ impl Accumulator for Fold {
         &self.origin
     }
 
-    fn event(&mut self, event: SseEvent, sink: &EventSink) -> Result<(), Error> {
+    fn event(&mut self, event: LentEvent<'_>, sink: &EventSink) -> Result<(), Error> {
         let data = event.data.trim();
         if self.ending.is_some() || data.is_empty() || data.starts_with(':') || data == "[DONE]" {
             return Ok(());
@@ -202,7 +202,7 @@ impl Accumulator for Fold {
             }
             Err(error) => return Err(self.with_text(decode::unreadable(&self.origin, error, &data))),
         };
-        let kind = members.kind.and_then(parse::<String>).or(event.event);
+        let kind = members.kind.and_then(parse::<String>).or_else(|| event.event.map(str::to_owned));
         let kind = match kind.as_deref() {
             Some(kind) if kind != "message" => kind,
             _ if members.error.is_some_and(|error| error.get() != "null") => "error",
