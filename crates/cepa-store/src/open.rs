@@ -8,7 +8,7 @@ use std::{
 };
 
 use cepa_core::Error;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig};
 
 use crate::{
     failure::{Failure, store},
@@ -62,7 +62,7 @@ pub(crate) fn open_reader(path: &Path, options: Options) -> Result<Connection, E
     let open = || {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | FLAGS)?;
         connection.busy_timeout(options.busy_timeout)?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        keep_statements(&connection)?;
         Ok(connection)
     };
     open().map_err(|failure: Failure| failure.explain(path))
@@ -70,8 +70,15 @@ pub(crate) fn open_reader(path: &Path, options: Options) -> Result<Connection, E
 
 /// Each connection stays on its thread, so SQLite need not lock it.
 const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
-/// More than we have: none is ever parsed twice.
-const STATEMENTS: usize = 64;
+/// More than we have.
+const STATEMENTS: usize = 128;
+
+/// No statement is ever parsed twice. That takes plans that do not depend on what is bound: else SQLite plans a statement
+/// anew with its values, most times that it runs.
+fn keep_statements(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(|_| ())
+}
 
 fn create_if_missing(path: &Path) -> Result<(), Error> {
     let mut options = OpenOptions::new();
@@ -225,7 +232,7 @@ fn set_up(connection: &Connection, options: Options) -> Result<(), Failure> {
     connection.pragma_update(None, "foreign_keys", true)?;
     // A log that one large message made long is cut again.
     connection.pragma_update_and_check(None, "journal_size_limit", 16 << 20, |_| Ok(()))?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    keep_statements(connection)?;
     Ok(())
 }
 
