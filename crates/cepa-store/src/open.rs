@@ -12,7 +12,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::Db
 
 use crate::{
     failure::{Failure, store},
-    schema::{APPLICATION_ID, SCHEMA_VERSION, TABLES},
+    migrate,
+    schema::{self, APPLICATION_ID, PAGE_SIZE, SCHEMA_VERSION},
     sqlite::{Options, Synchronous},
 };
 
@@ -197,24 +198,38 @@ fn version_in_log(path: &Path) -> Result<u32, Error> {
     read().map_err(|failure: Failure| failure.explain(path))
 }
 
-/// Makes the tables in one transaction. Of two processes that come at once the second finds them made.
+/// Makes the tables in one transaction, or brings those of an older version up to date. Of two processes that come at
+/// once the second finds them made.
 fn create_tables(connection: &mut Connection, path: &Path) -> Result<(), Failure> {
-    if application_id(connection)? == APPLICATION_ID {
+    if application_id(connection)? == APPLICATION_ID && user_version(connection)? >= SCHEMA_VERSION {
         return Ok(());
     }
+    // Means something only where nothing is written yet.
+    connection.pragma_update(None, "page_size", PAGE_SIZE)?;
+    // What [`migrate`] needs, and only outside of a transaction.
+    connection.pragma_update(None, "foreign_keys", false)?;
+    connection.pragma_update(None, "legacy_alter_table", true)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if application_id(&transaction)? == APPLICATION_ID {
-        let version = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        return Ok(check_version(path, version)?);
+        let version = user_version(&transaction)?;
+        if version >= SCHEMA_VERSION {
+            return Ok(check_version(path, version)?);
+        }
+        migrate::from_1(&transaction)?;
+    } else {
+        let tables: u32 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        if application_id(&transaction)? != 0 || tables != 0 {
+            return Err(foreign(path).into());
+        }
+        transaction.execute_batch(&schema::tables())?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     }
-    let tables: u32 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if application_id(&transaction)? != 0 || tables != 0 {
-        return Err(foreign(path).into());
-    }
-    transaction.execute_batch(TABLES)?;
-    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     Ok(transaction.commit()?)
+}
+
+fn user_version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 fn application_id(connection: &Connection) -> rusqlite::Result<u32> {
@@ -230,6 +245,8 @@ fn set_up(connection: &Connection, options: Options) -> Result<(), Failure> {
     // On macOS a plain fsync leaves the data in the drive's cache; elsewhere this means nothing.
     connection.pragma_update(None, "fullfsync", options.synchronous == Synchronous::Full)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // A log grows to 4 MB before it is written back.
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", (4 << 20) / PAGE_SIZE, |_| Ok(()))?;
     // A log that one large message made long is cut again.
     connection.pragma_update_and_check(None, "journal_size_limit", 16 << 20, |_| Ok(()))?;
     keep_statements(connection)?;
