@@ -9,21 +9,34 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::{
     audit,
     failure::{Failure, corrupt},
+    names::{self, Ids, Name, Names},
     rows::{number, sql_number},
 };
 
-/// A conversation's row, as far as appends need it.
+/// A conversation's row, as far as writes need it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub(crate) key: i64,
     pub(crate) version: Version,
+    /// The newest lease's.
+    pub(crate) token: u64,
+}
+
+/// The most messages of a conversation: what `place` has room for.
+const LONGEST: u64 = (1 << 24) - 1;
+
+/// The place of a message in the table of messages. That of number 0, which no message has, is where those of the
+/// conversation begin.
+fn place(key: i64, seq: u64) -> i64 {
+    (key << 24) | sql_number(seq.min(LONGEST))
 }
 
 pub(crate) fn head(connection: &Connection, id: &str) -> Result<Option<Head>, Failure> {
-    let mut statement = connection.prepare_cached("SELECT key, epoch, head FROM conversations WHERE id = ?1")?;
+    let mut statement =
+        connection.prepare_cached("SELECT key, epoch, head, lease_token FROM conversations WHERE id = ?1")?;
     let row = |row: &Row<'_>| {
         let version = Version { epoch: number(row, 1)?, seq: number(row, 2)? };
-        Ok(Head { key: row.get(0)?, version })
+        Ok(Head { key: row.get(0)?, version, token: number(row, 3)? })
     };
     Ok(statement.query_row([id], row).optional()?)
 }
@@ -36,11 +49,11 @@ pub(crate) fn ensure(connection: &Connection, id: &str, at: i64) -> Result<Head,
     let mut statement =
         connection.prepare_cached("INSERT INTO conversations(id, created, updated) VALUES (?1, ?2, ?2)")?;
     let key = statement.insert(params![id, at])?;
-    Ok(Head { key, version: Version::default() })
+    Ok(Head { key, version: Version::default(), token: 0 })
 }
 
 pub(crate) fn load(connection: &Connection, id: &str, held: Option<Version>) -> Result<Loaded, Failure> {
-    let Some(Head { key, version }) = head(connection, id)? else {
+    let Some(Head { key, version, .. }) = head(connection, id)? else {
         return Ok(match held {
             Some(held) if held == Version::default() => Loaded::Unchanged,
             Some(_) | None => Loaded::Whole { version: Version::default(), history: History::new() },
@@ -60,13 +73,13 @@ pub(crate) fn load(connection: &Connection, id: &str, held: Option<Version>) -> 
 }
 
 pub(crate) fn page(connection: &Connection, id: &str, after: u64, limit: usize) -> Result<Vec<Arc<Entry>>, Failure> {
-    let Some(Head { key, version }) = head(connection, id)? else { return Ok(Vec::new()) };
+    let Some(Head { key, version, .. }) = head(connection, id)? else { return Ok(Vec::new()) };
     let until = after.saturating_add(limit as u64).min(version.seq);
     if after >= until { Ok(Vec::new()) } else { whole(connection, id, key, after, until) }
 }
 
 pub(crate) fn load_lossy(connection: &Connection, id: &str) -> Result<(History, Vec<CorruptRow>), Failure> {
-    let Some(Head { key, version }) = head(connection, id)? else { return Ok((History::new(), Vec::new())) };
+    let Some(Head { key, version, .. }) = head(connection, id)? else { return Ok((History::new(), Vec::new())) };
     let mut lost = Vec::new();
     let mut history = History::new();
     for (seq, entry) in rows(connection, key, 0, version.seq)? {
@@ -94,9 +107,10 @@ type Read = (u64, Result<Arc<Entry>, String>);
 /// each gap is said once: a damaged head may tell of more rows than there is memory for.
 fn rows(connection: &Connection, key: i64, after: u64, until: u64) -> Result<Vec<Read>, Failure> {
     let mut statement = connection.prepare_cached(
-        "SELECT seq, id, created, body FROM messages WHERE conversation = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq",
+        "SELECT seq, scope, id, created, body FROM messages WHERE place > ?1 AND place <= ?2 ORDER BY place",
     )?;
-    let mut found = statement.query(params![key, sql_number(after), sql_number(until)])?;
+    let mut found = statement.query([place(key, after), place(key, until)])?;
+    let mut ids = Ids::default();
     let mut rows: Vec<Read> =
         Vec::with_capacity(usize::try_from(until.saturating_sub(after)).unwrap_or(0).min(1 << 16));
     let missing = |next: u64, until: u64| {
@@ -111,18 +125,20 @@ fn rows(connection: &Connection, key: i64, after: u64, until: u64) -> Result<Vec
     while let Some(row) = found.next()? {
         let seq = number(row, 0)?;
         rows.extend(missing(next, seq));
-        rows.push((seq, entry(row).map(Arc::new)));
+        rows.push((seq, entry(connection, &mut ids, row).map(Arc::new)));
         next = seq + 1;
     }
     rows.extend(missing(next, until.saturating_add(1)));
     Ok(rows)
 }
 
-fn entry(row: &Row<'_>) -> Result<Entry, String> {
+fn entry(connection: &Connection, ids: &mut Ids, row: &Row<'_>) -> Result<Entry, String> {
     let read = |error: rusqlite::Error| error.to_string();
-    let id: Arc<str> = row.get(1).map_err(read)?;
-    let created = row.get(2).map_err(read)?;
-    let body = row.get_ref(3).map_err(read)?.as_str().map_err(|error| error.to_string())?;
+    let text = |column| row.get_ref(column).map_err(read)?.as_str().map_err(|error| error.to_string());
+    let name = Name { scope: row.get(1).map_err(read)?, id: text(2)? };
+    let id = ids.read(connection, name).map_err(read)?.ok_or("the row of its turn is missing")?;
+    let created = row.get(3).map_err(read)?;
+    let body = text(4)?;
     let message = serde_json::from_str(body).map_err(|error| error.to_string())?;
     Ok(Entry::with_id(id, created, message))
 }
@@ -135,46 +151,99 @@ pub(crate) fn append(
 ) -> Result<Version, Failure> {
     let found = head(connection, id)?;
     let version = found.map(|found| found.version).unwrap_or_default();
-    let mut all_there = true;
+    if version == expected {
+        let now = ids::now_ms();
+        let head = found.map_or_else(|| ensure(connection, id, now), Ok)?;
+        let entries = entries.iter().map(|entry| &**entry);
+        return Ok(extend(connection, head, Names::new(head.key, None), entries, now)?.version);
+    }
+    all_there(connection, id, found, expected, entries.iter().map(|entry| &**entry))?;
+    Ok(version)
+}
+
+/// An append that was made before may be made again at another version.
+///
+/// # Errors
+/// `conflict` if it was not.
+pub(crate) fn all_there<'a>(
+    connection: &Connection,
+    id: &str,
+    head: Option<Head>,
+    expected: Version,
+    entries: impl IntoIterator<Item = &'a Entry>,
+) -> Result<(), Failure> {
+    let mut names = head.map(|head| Names::new(head.key, None));
     for entry in entries {
-        all_there = all_there && found.map_or(Ok(false), |found| has(connection, found.key, entry.id.as_deref()))?;
+        let there = match (&mut names, entry.id.as_deref()) {
+            (Some(names), Some(id)) => names::has(connection, names.of(connection, id)?)?,
+            _ => false,
+        };
+        if !there {
+            let version = head.map(|head| head.version).unwrap_or_default();
+            return Err(rules::version_conflict(id, expected, version).into());
+        }
     }
-    if all_there {
-        return Ok(version);
-    }
-    if version != expected {
-        return Err(rules::version_conflict(id, expected, version).into());
-    }
-    let now = ids::now_ms();
-    extend(connection, ensure(connection, id, now)?, entries, now)
+    Ok(())
+}
+
+/// What an append of messages did.
+pub(crate) struct Extended {
+    pub(crate) version: Version,
+    /// The stored text of the turn's input, with the number of its messages, if all of it joined now.
+    pub(crate) input: Option<(String, i64)>,
 }
 
 /// Appends what is not there yet to whatever is there.
-pub(crate) fn extend(
+pub(crate) fn extend<'a>(
     connection: &Connection,
-    Head { key, mut version }: Head,
-    entries: &[Arc<Entry>],
+    Head { key, mut version, .. }: Head,
+    mut names: Names<'a>,
+    entries: impl IntoIterator<Item = &'a Entry>,
     at: i64,
-) -> Result<Version, Failure> {
+) -> Result<Extended, Failure> {
+    let before = version.seq;
     let mut insert = connection.prepare_cached(
-        "INSERT INTO messages(conversation, seq, id, turn, created, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO messages(place, scope, id, created, body) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT(scope, id) DO NOTHING",
     )?;
+    let (mut input, mut count) = (String::new(), 0);
     for entry in entries {
-        if has(connection, key, entry.id.as_deref())? {
+        let seq = version.seq + 1;
+        if seq > LONGEST {
+            let text = format!("a conversation holds at most {LONGEST} messages: begin a new one");
+            return Err(Error::new(ErrorKind::Store, text).into());
+        }
+        let free;
+        let name = match &entry.id {
+            Some(id) => names.of(connection, id)?,
+            None => {
+                free = free_id(connection, key, Version { seq, ..version })?;
+                Name { scope: -key, id: &free }
+            }
+        };
+        let body = body(&entry.message)?;
+        if insert.execute(params![place(key, seq), name.scope, name.id, entry.created, body])? == 0 {
             continue;
         }
-        version.seq += 1;
-        let id = match &entry.id {
-            Some(id) => id.to_string(),
-            None => free_id(connection, key, version)?,
-        };
-        let turn = ids::turn_of(&id);
-        insert.execute(params![key, sql_number(version.seq), id, turn, entry.created, body(&entry.message)?])?;
+        version.seq = seq;
+        if name.scope > 0 && is_input(name.id, count) {
+            input.push(if count == 0 { '[' } else { ',' });
+            input.push_str(&body);
+            count += 1;
+        }
     }
-    let mut update =
-        connection.prepare_cached("UPDATE conversations SET head = ?2, updated = max(updated, ?3) WHERE key = ?1")?;
-    update.execute(params![key, sql_number(version.seq), at])?;
-    Ok(version)
+    if version.seq > before {
+        let mut update = connection
+            .prepare_cached("UPDATE conversations SET head = ?2, updated = max(updated, ?3) WHERE key = ?1")?;
+        update.execute(params![key, sql_number(version.seq), at])?;
+    }
+    input.push(']');
+    Ok(Extended { version, input: (count > 0).then_some((input, count)) })
+}
+
+/// Whether this is the name of a turn's n-th input message.
+fn is_input(name: &str, n: i64) -> bool {
+    name.strip_prefix('u').is_some_and(|number| number.parse() == Ok(n) && !number.starts_with('+'))
 }
 
 fn body(message: &Message) -> Result<String, Error> {
@@ -183,17 +252,11 @@ fn body(message: &Message) -> Result<String, Error> {
     })
 }
 
-fn has(connection: &Connection, key: i64, id: Option<&str>) -> Result<bool, Failure> {
-    let Some(id) = id else { return Ok(false) };
-    let mut statement = connection.prepare_cached("SELECT 1 FROM messages WHERE conversation = ?1 AND id = ?2")?;
-    Ok(statement.exists(params![key, id])?)
-}
-
 fn free_id(connection: &Connection, key: i64, place: Version) -> Result<String, Failure> {
     let mut n = 0;
     loop {
         let id = rules::message_id(place, n);
-        if !has(connection, key, Some(&id))? {
+        if !names::has(connection, Name { scope: -key, id: &id })? {
             return Ok(id);
         }
         n += 1;
@@ -206,11 +269,17 @@ pub(crate) fn clear(connection: &Connection, id: &str) -> Result<(), Failure> {
     audit::cleared(connection, id, now)?;
     // Calls, pauses and full results go with their turns.
     connection.prepare_cached("DELETE FROM turns WHERE conversation = ?1")?.execute([key])?;
-    connection.prepare_cached("DELETE FROM messages WHERE conversation = ?1")?.execute([key])?;
+    delete_messages(connection, key)?;
     let mut update = connection.prepare_cached(
         "UPDATE conversations SET epoch = epoch + 1, head = 0, updated = max(updated, ?2) WHERE key = ?1",
     )?;
     update.execute(params![key, now])?;
+    Ok(())
+}
+
+pub(crate) fn delete_messages(connection: &Connection, key: i64) -> Result<(), Failure> {
+    let mut delete = connection.prepare_cached("DELETE FROM messages WHERE place > ?1 AND place <= ?2")?;
+    delete.execute([place(key, 0), place(key, LONGEST)])?;
     Ok(())
 }
 

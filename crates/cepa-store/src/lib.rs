@@ -19,13 +19,18 @@
 //! ```
 
 mod audit;
+mod calls;
 mod conversations;
 mod failure;
+mod kept;
+mod migrate;
+mod names;
 mod open;
 mod pauses;
 mod rows;
 mod schema;
 mod sqlite;
+mod transaction;
 mod turns;
 mod worker;
 

@@ -8,11 +8,12 @@ use std::{
 };
 
 use cepa_core::Error;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig};
 
 use crate::{
     failure::{Failure, store},
-    schema::{APPLICATION_ID, SCHEMA_VERSION, TABLES},
+    migrate,
+    schema::{self, APPLICATION_ID, PAGE_SIZE, SCHEMA_VERSION},
     sqlite::{Options, Synchronous},
 };
 
@@ -62,7 +63,7 @@ pub(crate) fn open_reader(path: &Path, options: Options) -> Result<Connection, E
     let open = || {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | FLAGS)?;
         connection.busy_timeout(options.busy_timeout)?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        keep_statements(&connection)?;
         Ok(connection)
     };
     open().map_err(|failure: Failure| failure.explain(path))
@@ -70,8 +71,15 @@ pub(crate) fn open_reader(path: &Path, options: Options) -> Result<Connection, E
 
 /// Each connection stays on its thread, so SQLite need not lock it.
 const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
-/// More than we have: none is ever parsed twice.
-const STATEMENTS: usize = 64;
+/// More than we have.
+const STATEMENTS: usize = 128;
+
+/// No statement is ever parsed twice. That takes plans that do not depend on what is bound: else SQLite plans a statement
+/// anew with its values, most times that it runs.
+fn keep_statements(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(|_| ())
+}
 
 fn create_if_missing(path: &Path) -> Result<(), Error> {
     let mut options = OpenOptions::new();
@@ -190,24 +198,38 @@ fn version_in_log(path: &Path) -> Result<u32, Error> {
     read().map_err(|failure: Failure| failure.explain(path))
 }
 
-/// Makes the tables in one transaction. Of two processes that come at once the second finds them made.
+/// Makes the tables in one transaction, or brings those of an older version up to date. Of two processes that come at
+/// once the second finds them made.
 fn create_tables(connection: &mut Connection, path: &Path) -> Result<(), Failure> {
-    if application_id(connection)? == APPLICATION_ID {
+    if application_id(connection)? == APPLICATION_ID && user_version(connection)? >= SCHEMA_VERSION {
         return Ok(());
     }
+    // Means something only where nothing is written yet.
+    connection.pragma_update(None, "page_size", PAGE_SIZE)?;
+    // What [`migrate`] needs, and only outside of a transaction.
+    connection.pragma_update(None, "foreign_keys", false)?;
+    connection.pragma_update(None, "legacy_alter_table", true)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if application_id(&transaction)? == APPLICATION_ID {
-        let version = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        return Ok(check_version(path, version)?);
+        let version = user_version(&transaction)?;
+        if version >= SCHEMA_VERSION {
+            return Ok(check_version(path, version)?);
+        }
+        migrate::from_1(&transaction)?;
+    } else {
+        let tables: u32 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        if application_id(&transaction)? != 0 || tables != 0 {
+            return Err(foreign(path).into());
+        }
+        transaction.execute_batch(&schema::tables())?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     }
-    let tables: u32 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if application_id(&transaction)? != 0 || tables != 0 {
-        return Err(foreign(path).into());
-    }
-    transaction.execute_batch(TABLES)?;
-    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     Ok(transaction.commit()?)
+}
+
+fn user_version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 fn application_id(connection: &Connection) -> rusqlite::Result<u32> {
@@ -223,9 +245,11 @@ fn set_up(connection: &Connection, options: Options) -> Result<(), Failure> {
     // On macOS a plain fsync leaves the data in the drive's cache; elsewhere this means nothing.
     connection.pragma_update(None, "fullfsync", options.synchronous == Synchronous::Full)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // A log grows to 4 MB before it is written back.
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", (4 << 20) / PAGE_SIZE, |_| Ok(()))?;
     // A log that one large message made long is cut again.
     connection.pragma_update_and_check(None, "journal_size_limit", 16 << 20, |_| Ok(()))?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    keep_statements(connection)?;
     Ok(())
 }
 

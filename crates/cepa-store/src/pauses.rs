@@ -91,12 +91,12 @@ fn mark(connection: &Connection, pause: &Pause, state: PauseState, at: i64) -> R
 pub(crate) fn decide(
     connection: &Connection,
     id: &str,
-    decision: Decision,
+    decision: &Decision,
     actor: &str,
     now: i64,
 ) -> Result<Result<Pause, Error>, Failure> {
     let mut pause = by_id(connection, id)?.ok_or_else(|| no_such_pause(id))?;
-    match settle(&pause, &decision, now)? {
+    match settle(&pause, decision, now)? {
         Settled::Before => Ok(Ok(pause)),
         Settled::Expired(error) => {
             mark(connection, &pause, PauseState::Expired, now)?;
@@ -107,10 +107,10 @@ pub(crate) fn decide(
             let mut statement = connection.prepare_cached(
                 "UPDATE pauses SET state = ?2, decision = ?3, actor = ?4, decided = ?5 WHERE id = ?1",
             )?;
-            statement.execute(params![id, state.as_str(), rows::text(&decision)?, actor, now])?;
-            audit::add(connection, &AuditEntry::decided(&pause, &decision, actor, now))?;
+            statement.execute(params![id, state.as_str(), rows::text(decision)?, actor, now])?;
+            audit::add(connection, &AuditEntry::decided(&pause, decision, actor, now))?;
             pause.state = state;
-            pause.decision = Some(decision);
+            pause.decision = Some(decision.clone());
             pause.actor = Some(actor.to_owned());
             pause.decided = Some(now);
             Ok(Ok(pause))

@@ -43,9 +43,19 @@ pub(crate) fn word<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Opti
     parse(word).ok_or_else(|| unreadable(column, format!("unknown word `{word}`")))
 }
 
-/// The columns of [`turn`]: `t` is the turn, `c` its conversation.
-pub(crate) const TURN: &str =
-    "t.key, t.id, c.id, t.state, t.ephemeral, t.input, t.carried, t.data, t.created, t.updated";
+/// Selects what [`turn`] reads; a condition on the turn `t` follows.
+macro_rules! select_turn {
+    () => {
+        concat!(
+            "SELECT t.key, t.id, c.id, t.state, t.ephemeral, ",
+            $crate::kept::input_sql!(),
+            ", t.carried, ",
+            $crate::kept::data_sql!(),
+            ", t.created, t.updated
+             FROM turns t JOIN conversations c ON c.key = t.conversation LEFT JOIN turns b ON b.key = t.base "
+        )
+    };
+}
 
 /// A turn with its key.
 pub(crate) fn turn(row: &Row<'_>) -> rusqlite::Result<(i64, TurnRow)> {
@@ -63,10 +73,15 @@ pub(crate) fn turn(row: &Row<'_>) -> rusqlite::Result<(i64, TurnRow)> {
     Ok((row.get(0)?, turn))
 }
 
-/// The columns of [`call`]: `l` is the call, `r` the full text of its result.
-pub(crate) const CALL: &str = "l.batch, l.idx, l.call_id, l.tool, l.schema_hash, l.args, l.args_why, l.args_hash,
-    l.verdict, l.reason, l.state, l.attempt, l.executed_args, l.status, l.result, l.writes, l.failure, l.started,
-    l.finished, r.body";
+/// The columns of [`call`].
+macro_rules! call_columns {
+    () => {
+        "batch, idx, call_id, tool, schema_hash, args, args_why, args_hash, verdict, reason, state, attempt, executed_args,
+            status, result, writes, failure, started, finished, full"
+    };
+}
+
+pub(crate) use {call_columns, select_turn};
 
 pub(crate) fn call(row: &Row<'_>) -> rusqlite::Result<CallRow> {
     let why: Option<String> = row.get(6)?;

@@ -4,7 +4,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use cepa_agent::{
@@ -12,9 +12,17 @@ use cepa_agent::{
     StoredTurn, TurnRow, TurnStore, Version,
 };
 use cepa_core::{BoxFuture, Entry, Error, History, RawJson};
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::Connection;
 
-use crate::{audit, conversations, failure::Failure, open, open::FileId, pauses, turns, worker::Worker};
+use crate::{
+    audit, calls, conversations,
+    failure::Failure,
+    open::{self, FileId},
+    pauses,
+    transaction::{self, Writing},
+    turns,
+    worker::Worker,
+};
 
 /// What is true when a write has returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,13 +113,16 @@ impl Sqlite {
         let path = path.as_ref();
         if path.as_os_str() == ":memory:" {
             let path = Arc::new(path.to_owned());
-            let writer = Worker::with_connection(path.clone(), open::open_memory(options)?)?;
-            return Ok(Self(Arc::new(Inner { path, options, file: FileId::default(), readers: None, writer })));
+            let file = FileId::default();
+            let how = Writing { path: path.clone(), file, busy_timeout: options.busy_timeout };
+            let writer = Worker::writer(how, open::open_memory(options)?)?;
+            return Ok(Self(Arc::new(Inner { path, options, file, readers: None, writer })));
         }
         let (path, connection) = open::open_file(path, options)?;
         let path = Arc::new(path);
-        let writer = Worker::with_connection(path.clone(), connection)?;
         let (to_read, file) = (path.clone(), FileId::of(&path));
+        let how = Writing { path: path.clone(), file, busy_timeout: options.busy_timeout };
+        let writer = Worker::writer(how, connection)?;
         let open_reader = move || {
             file.check(&to_read)?;
             let connection = open::open_reader(&to_read, options)?;
@@ -119,7 +130,7 @@ impl Sqlite {
             file.check(&to_read)?;
             Ok(connection)
         };
-        let readers = Worker::lazy(path.clone(), READERS, Arc::new(open_reader))?;
+        let readers = Worker::readers(path.clone(), READERS, Arc::new(open_reader))?;
         Ok(Self(Arc::new(Inner { path, options, file, readers: Some(readers), writer })))
     }
 
@@ -128,7 +139,7 @@ impl Sqlite {
         &self.0.path
     }
 
-    /// Reads in one transaction: what several statements see belongs together.
+    /// Reads in one transaction.
     async fn read<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
@@ -137,30 +148,18 @@ impl Sqlite {
         let (path, file) = (self.0.path.clone(), self.0.file);
         let job = move |connection: &mut Connection| {
             file.check(&path)?;
-            job(&*connection.transaction()?)
+            transaction::read(connection, job)
         };
         worker.run(job).await
     }
 
-    /// Writes in one transaction, which begins with the right to write: what it read cannot change before it commits.
+    /// Writes in one transaction, which others that wait at the same time may share. Should that fail as a whole, each
+    /// write is done again alone.
     async fn write<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
+        job: impl FnMut(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Error> {
-        let queued = Instant::now();
-        let busy_timeout = self.0.options.busy_timeout;
-        let (path, file) = (self.0.path.clone(), self.0.file);
-        let job = move |connection: &mut Connection| {
-            file.check(&path)?;
-            // Waiting in the queue behind others that wait for the lock counts: the tenth does not wait ten times.
-            let left = busy_timeout.saturating_sub(queued.elapsed());
-            connection.busy_timeout(left.max(busy_timeout / 50))?;
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let done = job(&transaction)?;
-            transaction.commit()?;
-            Ok(done)
-        };
-        self.0.writer.run(job).await
+        self.0.writer.write(job).await
     }
 }
 
@@ -286,7 +285,7 @@ impl TurnStore for Sqlite {
         now: i64,
     ) -> BoxFuture<'a, Result<Pause, Error>> {
         let (pause, actor) = (pause.to_owned(), actor.to_owned());
-        let decided = self.write(move |transaction| pauses::decide(transaction, &pause, decision, &actor, now));
+        let decided = self.write(move |transaction| pauses::decide(transaction, &pause, &decision, &actor, now));
         // The inner error was committed: a pause that was decided too late is marked expired.
         Box::pin(async move { decided.await? })
     }
@@ -303,7 +302,7 @@ impl TurnStore for Sqlite {
 
     fn full_result<'a>(&'a self, message: &'a str) -> BoxFuture<'a, Result<Option<RawJson>, Error>> {
         let message = message.to_owned();
-        Box::pin(self.read(move |connection| turns::full_result(connection, &message)))
+        Box::pin(self.read(move |connection| calls::full_result(connection, &message)))
     }
 }
 

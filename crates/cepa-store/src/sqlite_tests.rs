@@ -25,7 +25,7 @@ async fn a_full_disk_loses_nothing_that_was_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("chat.db");
     let store = Sqlite::open_with(&path, Options::default()).unwrap();
-    limit(&store, 300).await;
+    limit(&store, 1200).await;
     let mut acknowledged = 0;
     let error = loop {
         let (version, _) = load_whole(&store, "c").await.unwrap();
@@ -39,7 +39,7 @@ async fn a_full_disk_loses_nothing_that_was_acknowledged() {
     assert!(acknowledged > 5, "{acknowledged}");
     assert_eq!(load_whole(&store, "c").await.unwrap().1.len(), acknowledged);
     // Once there is room the same append succeeds.
-    limit(&store, 3000).await;
+    limit(&store, 12_000).await;
     let (version, _) = load_whole(&store, "c").await.unwrap();
     store.append("c", version, large(acknowledged)).await.unwrap();
     drop(store);

@@ -1,21 +1,21 @@
-//! Turns, their calls, and who drives them.
-
-use std::sync::Arc;
+//! Turns, and who drives them.
 
 use cepa_agent::{
-    Commit, Lease, LiveTurn, StoredTurn, TurnRow, ids,
+    Commit, Lease, LiveTurn, StoredTurn, TurnRow, TurnState, Version,
     rules::{self, Holding},
-    store::{CallChange, CallKey, CallRow, Opened, carried_json},
+    store::{Opened, carried_json},
 };
-use cepa_core::{Args, Entry, RawJson};
+use cepa_core::RawJson;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
-    audit, conversations,
-    conversations::Head,
+    calls,
+    conversations::{self, Head},
     failure::Failure,
+    kept::{self, Data},
+    names::{self, Names},
     pauses,
-    rows::{self, CALL, TURN, number, sql_number},
+    rows::{self, number, select_turn, sql_number, word},
 };
 
 fn holding(connection: &Connection, conversation: i64) -> Result<Holding, Failure> {
@@ -65,158 +65,169 @@ pub(crate) fn release(connection: &Connection, conversation: &str, token: u64) -
 }
 
 fn row(connection: &Connection, id: &str) -> Result<Option<(i64, TurnRow)>, Failure> {
-    let mut statement = connection.prepare_cached(&format!(
-        "SELECT {TURN} FROM turns t JOIN conversations c ON c.key = t.conversation WHERE t.id = ?1"
-    ))?;
+    let mut statement = connection.prepare_cached(concat!(select_turn!(), "WHERE t.id = ?1"))?;
     Ok(statement.query_row([id], rows::turn).optional()?)
 }
 
+/// A write with a token that is not the conversation's newest.
+fn check(head: Head, conversation: &str, token: u64) -> Result<(), Failure> {
+    Ok(Holding { token: head.token, ..Holding::default() }.check(conversation, token)?)
+}
+
 pub(crate) fn begin(connection: &Connection, turn: &TurnRow, token: u64) -> Result<(), Failure> {
-    let Head { key, .. } = conversations::ensure(connection, &turn.conversation, turn.created)?;
-    holding(connection, key)?.check(&turn.conversation, token)?;
-    if !rules::add_turn(row(connection, &turn.id)?.as_ref().map(|(_, stored)| stored), turn)? {
-        return Ok(());
-    }
+    let head = conversations::ensure(connection, &turn.conversation, turn.created)?;
+    check(head, &turn.conversation, token)?;
+    let data = Data::of(connection, head.key, None, turn.ephemeral, turn.data.as_str())?;
+    let (base, first, last) = data.columns();
     let mut statement = connection.prepare_cached(
-        "INSERT INTO turns(id, conversation, state, ephemeral, input, carried, data, token, created, updated)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "INSERT INTO turns(id, conversation, state, ephemeral, input, carried, data, base, first, last, token, created,
+            updated)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT(id) DO NOTHING",
     )?;
-    statement.execute(params![
+    let added = statement.execute(params![
         turn.id,
-        key,
+        head.key,
         turn.state.as_str(),
         turn.ephemeral,
         turn.input.as_str(),
         turn.carried.as_ref().map(RawJson::as_str),
-        turn.data.as_str(),
+        data.text,
+        base,
+        first,
+        last,
         sql_number(token),
         turn.created,
         turn.updated,
     ])?;
+    if added == 0 {
+        rules::add_turn(row(connection, &turn.id)?.as_ref().map(|(_, stored)| stored), turn)?;
+    } else if !turn.ephemeral && head.version.seq > 0 {
+        names::turn_has_come(connection, head.key, &turn.id, connection.last_insert_rowid())?;
+    }
     Ok(())
+}
+
+/// A turn's row, as far as a commit needs it.
+struct Found {
+    key: i64,
+    state: TurnState,
+    ephemeral: bool,
+    conversation: String,
+    head: Head,
+}
+
+fn find(connection: &Connection, turn: &str) -> Result<Found, Failure> {
+    let mut statement = connection.prepare_cached(
+        "SELECT t.key, t.state, t.ephemeral, c.id, c.key, c.epoch, c.head, c.lease_token
+         FROM turns t JOIN conversations c ON c.key = t.conversation WHERE t.id = ?1",
+    )?;
+    let found = |row: &Row<'_>| {
+        let version = Version { epoch: number(row, 5)?, seq: number(row, 6)? };
+        Ok(Found {
+            key: row.get(0)?,
+            state: word(row, 1, TurnState::from_word)?,
+            ephemeral: row.get(2)?,
+            conversation: row.get(3)?,
+            head: Head { key: row.get(4)?, version, token: number(row, 7)? },
+        })
+    };
+    Ok(statement.query_row([turn], found).optional()?.ok_or_else(|| rules::no_such_turn(turn))?)
 }
 
 pub(crate) fn commit(connection: &Connection, turn: &str, token: u64, commit: &Commit) -> Result<(), Failure> {
     if let Some(row) = &commit.begins {
         begin(connection, row, token)?;
     }
-    let mut statement = connection.prepare_cached(
-        "SELECT t.key, c.key, c.id, c.epoch, c.head FROM turns t JOIN conversations c ON c.key = t.conversation
-         WHERE t.id = ?1",
-    )?;
-    let found = statement
-        .query_row([turn], |row| {
-            let version = cepa_agent::Version { epoch: number(row, 3)?, seq: number(row, 4)? };
-            Ok((row.get::<_, i64>(0)?, Head { key: row.get(1)?, version }, row.get::<_, String>(2)?))
-        })
-        .optional()?;
-    let (key, head, conversation) = found.ok_or_else(|| rules::no_such_turn(turn))?;
-    holding(connection, head.key)?.check(&conversation, token)?;
+    let found = find(connection, turn)?;
+    check(found.head, &found.conversation, token)?;
 
     for change in &commit.calls {
-        change_call(connection, turn, key, change)?;
+        calls::change(connection, found.key, change)?;
     }
     for pause in &commit.pauses {
-        pauses::add(connection, key, pause)?;
+        pauses::add(connection, found.key, pause)?;
     }
     for (id, state) in &commit.closed_pauses {
-        pauses::close(connection, key, id, *state, commit.at)?;
+        pauses::close(connection, found.key, id, *state, commit.at)?;
     }
-    if !commit.messages.is_empty() {
-        let entries: Vec<Arc<Entry>> = commit.messages.iter().map(|entry| entry.0.clone()).collect();
-        match commit.expected {
-            Some(expected) => conversations::append(connection, &conversation, expected, &entries)?,
-            None => conversations::extend(connection, head, &entries, commit.at)?,
-        };
-    }
-    let change = commit.turn.as_ref();
-    let mut statement = connection.prepare_cached(
-        "UPDATE turns SET state = coalesce(?2, state), data = coalesce(?3, data), carried = coalesce(?4, carried),
-            token = ?5, updated = max(updated, ?6)
-         WHERE key = ?1",
-    )?;
-    statement.execute(params![
-        key,
-        change.map(|change| change.state.as_str()),
-        change.map(|change| change.data.json().as_str().to_owned()),
-        change
-            .and_then(|change| change.carried.as_ref())
-            .map(|transcript| carried_json(transcript).as_str().to_owned()),
-        sql_number(token),
-        commit.at,
-    ])?;
-    if change.is_some_and(|change| !change.state.is_live())
-        && row(connection, turn)?.is_some_and(|(_, row)| rules::leaves_nothing(&row))
-    {
+    let input = add_messages(connection, turn, &found, commit)?;
+    change(connection, &found, token, commit, input)?;
+    if found.ephemeral && row(connection, turn)?.is_some_and(|(_, row)| rules::leaves_nothing(&row)) {
         forget(connection, turn)?;
     }
     if commit.releases {
-        release(connection, &conversation, token)?;
+        release(connection, &found.conversation, token)?;
     }
     Ok(())
 }
 
-const CALL_TABLES: &str =
-    "calls l LEFT JOIN results r ON r.turn = l.turn AND r.batch = l.batch AND r.idx = l.idx WHERE l.turn = ?1";
-
-fn change_call(connection: &Connection, turn: &str, key: i64, change: &CallChange) -> Result<(), Failure> {
-    let CallKey { batch, idx } = change.key();
-    let mut statement =
-        connection.prepare_cached(&format!("SELECT {CALL} FROM {CALL_TABLES} AND l.batch = ?2 AND l.idx = ?3"))?;
-    let before = statement.query_row(params![key, batch, idx], rows::call).optional()?;
-    let row = rules::change_call(before.as_ref(), change)?;
-    write_call(connection, key, &row)?;
-
-    let full = |row: &CallRow| row.result.as_ref().and_then(|result| result.full.clone());
-    let message = ids::result_id(turn, change.key());
-    match (before.as_ref().and_then(full), full(&row)) {
-        (before, Some(full)) if before.as_ref() != Some(&full) => {
-            let mut statement = connection.prepare_cached(
-                "INSERT OR REPLACE INTO results(message, turn, batch, idx, body) VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?;
-            statement.execute(params![message, key, batch, idx, full.as_str()])?;
+/// Returns the turn's input, if all of it joined the conversation now, and the number of its messages.
+fn add_messages(
+    connection: &Connection,
+    turn: &str,
+    found: &Found,
+    commit: &Commit,
+) -> Result<Option<(String, i64)>, Failure> {
+    let entries = || commit.messages.iter().map(|entry| &*entry.0);
+    match commit.expected {
+        _ if commit.messages.is_empty() => return Ok(None),
+        Some(expected) if expected != found.head.version => {
+            conversations::all_there(connection, &found.conversation, Some(found.head), expected, entries())?;
+            return Ok(None);
         }
-        (Some(_), None) => {
-            connection.prepare_cached("DELETE FROM results WHERE message = ?1")?.execute([message])?;
-        }
-        (Some(_) | None, Some(_)) | (None, None) => {}
+        Some(_) | None => {}
     }
-    audit::call(connection, key, before.as_ref(), &row, change)
+    let names = Names::new(found.head.key, (!found.ephemeral).then_some((turn, found.key)));
+    Ok(conversations::extend(connection, found.head, names, entries(), commit.at)?.input)
 }
 
-fn write_call(connection: &Connection, turn: i64, row: &CallRow) -> Result<(), Failure> {
-    let mut statement = connection.prepare_cached(
-        "INSERT OR REPLACE INTO calls(turn, batch, idx, call_id, tool, schema_hash, args, args_why, args_hash, verdict,
-            reason, state, attempt, executed_args, status, result, writes, failure, started, finished)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
-    )?;
-    let why = match &row.args {
-        Args::Object(_) => None,
-        Args::Invalid { why, .. } => Some(why),
+/// What every commit changes in the row of its turn. The input goes where the conversation says the same.
+macro_rules! update_turn {
+    ($more:literal) => {
+        concat!(
+            "UPDATE turns SET token = ?2, updated = max(updated, ?3), input = CASE WHEN input = ?4 THEN ?5 ELSE input END",
+            $more,
+            " WHERE key = ?1"
+        )
     };
-    let result = row.result.as_ref();
-    statement.execute(params![
-        turn,
-        row.batch,
-        row.idx,
-        row.call_id,
-        row.tool,
-        row.schema_hash,
-        row.args.as_str(),
-        why,
-        row.args_hash,
-        row.verdict.as_str(),
-        row.reason,
-        row.state.as_str(),
-        row.attempt,
-        row.executed_args.as_ref().map(RawJson::as_str),
-        result.map(|result| result.status.as_str()),
-        result.map(|result| result.content.as_str()),
-        result.and_then(|result| result.writes.as_ref()).map(RawJson::as_str),
-        result.and_then(|result| result.failure.as_ref()),
-        row.started,
-        row.finished,
-    ])?;
+}
+
+const UPDATE: &str = update_turn!("");
+const UPDATE_DATA: &str =
+    update_turn!(", carried = coalesce(?6, carried), data = ?7, base = ?8, first = ?9, last = ?10");
+/// A state that is named is a change to the index of live turns, whatever it was.
+const UPDATE_STATE: &str =
+    update_turn!(", carried = coalesce(?6, carried), data = ?7, base = ?8, first = ?9, last = ?10, state = ?11");
+
+fn change(
+    connection: &Connection,
+    found: &Found,
+    token: u64,
+    commit: &Commit,
+    input: Option<(String, i64)>,
+) -> Result<(), Failure> {
+    let (input, count) = input.unzip();
+    let (key, token) = (found.key, sql_number(token));
+    let Some(change) = &commit.turn else {
+        connection.prepare_cached(UPDATE)?.execute(params![key, token, commit.at, input, count])?;
+        return Ok(());
+    };
+    if !found.state.is_live() {
+        kept::stand_alone(connection, found.head.key, key)?;
+    }
+    let json = change.data.json();
+    let data = Data::of(connection, found.head.key, Some(key), found.ephemeral, json.as_str())?;
+    let carried = change.carried.as_ref().map(carried_json);
+    let carried = carried.as_ref().map(RawJson::as_str);
+    let (base, first, last) = data.columns();
+    if change.state == found.state {
+        let params = params![key, token, commit.at, input, count, carried, data.text, base, first, last];
+        connection.prepare_cached(UPDATE_DATA)?.execute(params)?;
+    } else {
+        let state = change.state.as_str();
+        let params = params![key, token, commit.at, input, count, carried, data.text, base, first, last, state];
+        connection.prepare_cached(UPDATE_STATE)?.execute(params)?;
+    }
     Ok(())
 }
 
@@ -227,20 +238,19 @@ pub(crate) fn forget(connection: &Connection, id: &str) -> Result<(), Failure> {
     }
     connection.prepare_cached("DELETE FROM turns WHERE key = ?1")?.execute([key])?;
     // Its conversation is its own and goes with it.
-    let gone =
-        "FROM conversations c WHERE c.id = ?1 AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.conversation = c.key)";
-    let messages = format!("DELETE FROM messages WHERE conversation IN (SELECT c.key {gone})");
-    connection.prepare_cached(&messages)?.execute([&turn.conversation])?;
-    let conversation = format!("DELETE FROM conversations WHERE key IN (SELECT c.key {gone})");
-    connection.prepare_cached(&conversation)?.execute([&turn.conversation])?;
+    let mut alone = connection.prepare_cached(
+        "SELECT key FROM conversations c WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.conversation = c.key)",
+    )?;
+    if let Some(key) = alone.query_row([&turn.conversation], |row| row.get(0)).optional()? {
+        conversations::delete_messages(connection, key)?;
+        connection.prepare_cached("DELETE FROM conversations WHERE key = ?1")?.execute([key])?;
+    }
     Ok(())
 }
 
 pub(crate) fn turn(connection: &Connection, id: &str) -> Result<Option<StoredTurn>, Failure> {
     let Some((key, row)) = row(connection, id)? else { return Ok(None) };
-    let mut statement =
-        connection.prepare_cached(&format!("SELECT {CALL} FROM {CALL_TABLES} ORDER BY l.batch, l.idx"))?;
-    let calls = statement.query_map([key], rows::call)?.collect::<rusqlite::Result<_>>()?;
+    let calls = calls::of_turn(connection, key)?;
     Ok(Some(StoredTurn { row, calls, pauses: pauses::of_turn(connection, key)? }))
 }
 
@@ -253,9 +263,4 @@ pub(crate) fn live(connection: &Connection, conversation: Option<&str>) -> Resul
     )?;
     let live = |row: &Row<'_>| Ok(LiveTurn { id: row.get(0)?, conversation: row.get(1)?, paused: row.get(2)? });
     Ok(statement.query_map([conversation], live)?.collect::<rusqlite::Result<_>>()?)
-}
-
-pub(crate) fn full_result(connection: &Connection, message: &str) -> Result<Option<RawJson>, Failure> {
-    let mut statement = connection.prepare_cached("SELECT body FROM results WHERE message = ?1")?;
-    Ok(statement.query_row([message], |row| rows::json(row, 0)).optional()?)
 }

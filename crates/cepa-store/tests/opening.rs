@@ -71,10 +71,10 @@ async fn a_newer_schema_is_refused_and_untouched() {
     let store = place.open();
     store.append("c", at(0, 0), vec![entry("a", "1")]).await.unwrap();
     drop(store);
-    place.sql("PRAGMA user_version = 2");
+    place.sql("PRAGMA user_version = 3");
     assert!(refused(&place, ErrorKind::Store).contains("newer version"));
     // The newer program is running, and its version is still in the log.
-    place.sql("PRAGMA user_version = 1");
+    place.sql("PRAGMA user_version = 2");
     let theirs = rusqlite::Connection::open(place.path()).unwrap();
     theirs.execute_batch("PRAGMA user_version = 3").unwrap();
     let before = fs::read(place.path()).unwrap();
@@ -92,7 +92,7 @@ async fn an_empty_file_or_database_becomes_ours() {
     place.sql("PRAGMA user_version = 5; VACUUM");
     assert!(fs::metadata(place.path()).unwrap().len() > 0);
     place.open().append("c", at(0, 0), vec![entry("a", "1")]).await.unwrap();
-    assert_eq!(place.ask::<i64>("PRAGMA user_version"), 1);
+    assert_eq!(place.ask::<i64>("PRAGMA user_version"), 2);
     assert_eq!(place.ask::<i64>("PRAGMA application_id"), i64::from(u32::from_be_bytes(*b"cepa")));
     assert_eq!(place.ask::<String>("PRAGMA journal_mode"), "wal");
 }

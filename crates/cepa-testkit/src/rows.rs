@@ -4,6 +4,20 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, types::ValueRef};
 
+/// The messages as a table with their ids in full and, where one made them, the ids of their turns.
+pub const MESSAGES: &str =
+    "(SELECT m.conversation, m.seq, coalesce(t.id || '/', '') || m.id AS id, t.id AS turn, m.body
+     FROM messages m LEFT JOIN turns t ON t.key = m.scope)";
+
+/// The turns as a table with their input and data in full.
+pub const TURNS: &str = "(SELECT t.key, t.id, t.conversation, t.state, t.ephemeral, t.token,
+        iif(typeof(t.input) = 'text', t.input, (
+            SELECT '[' || group_concat(m.body, ',' ORDER BY m.seq) || ']' FROM messages m
+            WHERE m.scope = t.key AND m.id GLOB 'u[0-9]*' AND CAST(substr(m.id, 2) AS INTEGER) < t.input
+        )) AS input,
+        iif(t.base IS NULL, t.data, substr(b.data, 1, t.first) || t.data || substr(b.data, -t.last)) AS data
+     FROM turns t LEFT JOIN turns b ON b.key = t.base)";
+
 /// All rows of all tables, sorted, and what marks the file as its program's. What other connections are writing is not
 /// among it.
 ///

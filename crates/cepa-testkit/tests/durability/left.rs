@@ -5,6 +5,7 @@ use std::{collections::HashMap, path::Path};
 use cepa_agent::{ids, load_whole};
 use cepa_core::{History, Message};
 use cepa_store::Sqlite;
+use cepa_testkit::rows::{MESSAGES, TURNS};
 use rusqlite::{Connection, Row};
 
 use super::program::{Manner, TOOLS};
@@ -126,9 +127,11 @@ impl Left {
             let key = call.key();
             call.ran = ran.iter().filter(|ran| ran.key == key).cloned().collect();
         }
-        let sql = "SELECT t.id, c.id, t.state, t.input, t.token, coalesce(t.data ->> 'replies', 0)
-                   FROM turns t JOIN conversations c ON c.key = t.conversation ORDER BY t.key";
-        let turns = rows(&database, sql, |row| {
+        let sql = format!(
+            "SELECT t.id, c.id, t.state, t.input, t.token, coalesce(t.data ->> 'replies', 0)
+             FROM {TURNS} t JOIN conversations c ON c.key = t.conversation ORDER BY t.key"
+        );
+        let turns = rows(&database, &sql, |row| {
             let input: Vec<Message> = serde_json::from_str(&row.get::<_, String>(3)?).unwrap();
             Ok(TurnLeft {
                 id: row.get(0)?,
@@ -172,10 +175,11 @@ fn histories(path: &Path, conversations: Vec<String>) -> HashMap<String, History
 /// What must hold of the rows whatever they say.
 fn wrong_rows(database: &Connection) -> Vec<String> {
     let mut wrong = Vec::new();
-    let sql =
+    let sql = format!(
         "SELECT c.id, c.head, count(m.seq), coalesce(min(m.seq), 1), coalesce(max(m.seq), 0), count(DISTINCT m.id)
-               FROM conversations c LEFT JOIN messages m ON m.conversation = c.key GROUP BY c.key";
-    for (id, numbers) in rows(database, sql, |row| {
+         FROM conversations c LEFT JOIN {MESSAGES} m ON m.conversation = c.key GROUP BY c.key"
+    );
+    for (id, numbers) in rows(database, &sql, |row| {
         let numbers: [i64; 5] = [row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?];
         Ok((row.get::<_, String>(0)?, numbers))
     }) {

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use cepa_core::{Args, ToolContext};
+use cepa_testkit::rows::{MESSAGES, TURNS};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row};
 use serde_json::Value;
 
@@ -115,6 +116,11 @@ pub(crate) struct Audit {
     pub(crate) data: String,
 }
 
+/// The texts of results that were cut for the model, by the ids of their messages.
+const RESULTS: &str =
+    "SELECT t.id || '/t' || l.batch || '.' || l.idx, l.full FROM calls l JOIN turns t ON t.key = l.turn
+    WHERE l.full IS NOT NULL";
+
 fn open(path: &Path) -> Connection {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(path, flags).unwrap()
@@ -140,8 +146,10 @@ impl Rows {
                     held_by: row.get(5)?,
                 })
             });
-        let messages =
-            all(&db, "SELECT conversation, seq, id, turn, body FROM messages ORDER BY conversation, seq", |row| {
+        let messages = all(
+            &db,
+            &format!("SELECT conversation, seq, id, turn, body FROM {MESSAGES} ORDER BY conversation, seq"),
+            |row| {
                 Ok(Stored {
                     conversation: row.get(0)?,
                     seq: row.get(1)?,
@@ -149,9 +157,12 @@ impl Rows {
                     turn: row.get(3)?,
                     body: row.get(4)?,
                 })
-            });
-        let turns =
-            all(&db, "SELECT key, id, conversation, state, ephemeral, input, data FROM turns ORDER BY key", |row| {
+            },
+        );
+        let turns = all(
+            &db,
+            &format!("SELECT key, id, conversation, state, ephemeral, input, data FROM {TURNS} ORDER BY key"),
+            |row| {
                 Ok(Turn {
                     key: row.get(0)?,
                     id: row.get(1)?,
@@ -161,7 +172,8 @@ impl Rows {
                     input: row.get(5)?,
                     data: row.get(6)?,
                 })
-            });
+            },
+        );
         let calls = all(
             &db,
             "SELECT turn, batch, idx, call_id, tool, args, verdict, reason, state, attempt, executed_args, status, result,
@@ -207,7 +219,7 @@ impl Rows {
                 })
             },
         );
-        let results = all(&db, "SELECT message, body FROM results", |row| Ok((row.get(0)?, row.get(1)?)));
+        let results = all(&db, RESULTS, |row| Ok((row.get(0)?, row.get(1)?)));
         let audit = all(&db, "SELECT seq, what, pause, data FROM audit ORDER BY seq", |row| {
             Ok(Audit { seq: row.get(0)?, what: row.get(1)?, pause: row.get(2)?, data: row.get(3)? })
         });
