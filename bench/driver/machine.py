@@ -18,7 +18,7 @@ COLD_STARTS = 7
 # Allocations of a turn are the same each time.
 COUNTED_SHRINK = 10
 # Seconds after which a slow peer's growing conversation stops, and tells how far it came.
-LONG_ENOUGH = 150
+LONG_ENOUGH = 40
 
 
 class Failed(Exception):
@@ -84,7 +84,7 @@ class Machine:
         turns, warm_up = scenario.sizes[client.kind]
         if scenario.client_scenario not in ("many", "cold"):
             shrink *= COUNTED_SHRINK if counted else 1
-            turns, warm_up = max(turns // shrink, 10), warm_up // shrink
+            turns, warm_up = max(turns // shrink, min(turns, 3)), warm_up // shrink
         keys = {"turns": str(turns), "warm_up": str(warm_up), **scenario.keys, **client.keys, **more}
         if client.kind != "rust":
             keys["budget"] = str(LONG_ENOUGH)

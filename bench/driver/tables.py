@@ -118,6 +118,15 @@ def sent_notes(scenario: Scenario, rows: list[Row]) -> list[str]:
     return notes
 
 
+def shorter_notes(scenario: Scenario, rows: list[Row]) -> list[str]:
+    """Who was stopped before the end: the last turns of a shorter conversation cost less."""
+    whole = median(rows, "bare", value("turns"))
+    if scenario.client_scenario not in ("long", "longdb") or not whole:
+        return []
+    came = ((name, median(rows, name, value("turns"))) for name in order(rows))
+    return [f"{name} was stopped after {turns:,.0f} turns: its last tenth is that of a shorter conversation." for name, turns in came if turns and turns < whole]
+
+
 def section(scenario: Scenario, rows: list[Row]) -> list[str]:
     lines = ["", f"## {scenario.name}", "", scenario.what, "", *table(scenario, rows)]
     if said := met(scenario, rows):
@@ -126,10 +135,10 @@ def section(scenario: Scenario, rows: list[Row]) -> list[str]:
     wrong = {(row["client"], row["error"]) for row in rows if "error" in row}
     left_out = {name: why for name, why in scenario.leave_out.items() if name not in plan.NO_MEMORY}
     notes = [scenario.notes] if scenario.notes else []
-    notes += sent_notes(scenario, rows)
+    notes += sent_notes(scenario, rows) + shorter_notes(scenario, rows)
     notes += [f"{name} is not here: it {why}." for name, why in left_out.items()]
     notes += [f"A run of {client} failed: {error[-200:]}" for client, error in sorted(wrong)]
-    return lines + (["", *notes] if notes else [])
+    return lines + (["", *(f"* {note}" for note in notes)] if notes else [])
 
 
 def growth(rows: list[Row]) -> list[str]:
