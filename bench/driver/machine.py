@@ -105,7 +105,6 @@ class Machine:
         except (Failed, StopIteration, IndexError, OSError, ValueError) as error:
             return row | {"error": f"{type(error).__name__}: {error}"}
         row["spin_ms"] = (before + spin()) / 2
-        row.setdefault("stored_bytes", None)
         if scenario.client_scenario == "longdb":
             row["db_bytes"] = folded(database)
         if row.get("calls") != row["turns"] * scenario.calls_per_turn:

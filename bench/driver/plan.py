@@ -194,7 +194,7 @@ SCENARIOS = [
             Goal("`cepa run` offline, CPU ms", goals.own(value("cpu_us", 1000), CLI_OFFLINE), 20),
             Goal("`cepa run` offline, peak RSS MB", goals.own(value("peak_bytes", 1e6), CLI_OFFLINE), 20),
         ),
-        notes="`cepa run` is the command line program with a new database. The offline model is in the process, and asks for no network.",
+        notes="`cepa run` is the command line program: each start a new conversation in a database that is there already. The offline model is in the process and asks for no network.",
     ),
     Scenario(
         "history",
