@@ -1,20 +1,24 @@
 """The mock server, one run of a client, and how busy the machine is."""
 
+import contextlib
 import json
 import os
 import pathlib
 import sqlite3
 import statistics
 import subprocess
-import tempfile
 import time
+import urllib.request
 
-from plan import HERE, Client, Row, Scenario
+from goals import Row
+from plan import HERE, Client, Scenario
 
 PEERS = HERE.parent / "peers"
 COLD_STARTS = 7
+# Allocations of a turn are the same each time.
+COUNTED_SHRINK = 10
 # Seconds after which a slow peer's growing conversation stops, and tells how far it came.
-LONG_ENOUGH = 150
+LONG_ENOUGH = 40
 
 
 class Failed(Exception):
@@ -29,22 +33,23 @@ def spin() -> float:
     return (time.process_time() - start) * 1e3
 
 
+@contextlib.contextmanager
+def serving(bin: pathlib.Path):
+    """A mock server, by its address."""
+    server = subprocess.Popen([bin / "mockllm"], stdout=subprocess.PIPE, text=True)
+    try:
+        yield server.stdout.readline().strip()
+    finally:
+        server.kill()
+        server.wait()
+
+
 class Machine:
-    """Runs clients against a mock server of its own."""
+    """Runs clients against a mock server."""
 
-    def __init__(self, bin: pathlib.Path, cli: pathlib.Path, home: pathlib.Path, limit: float):
+    def __init__(self, url: str, folder: str, bin: pathlib.Path, cli: pathlib.Path, home: pathlib.Path, limit: float):
+        self.url, self.folder = url, folder
         self.bin, self.cli, self.home, self.limit = bin, cli, home, limit
-        self.folder = tempfile.TemporaryDirectory(prefix="cepa-bench-")
-        self.server = subprocess.Popen([bin / "mockllm"], stdout=subprocess.PIPE, text=True)
-        self.url = self.server.stdout.readline().strip()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.server.kill()
-        self.server.wait()
-        self.folder.cleanup()
 
     def _command(self, client: Client, counted: bool) -> list[str]:
         match client.kind:
@@ -67,7 +72,7 @@ class Machine:
 
     def _run(self, command: list[str], env: dict[str, str]) -> str:
         try:
-            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=self.limit, cwd=self.folder.name)
+            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=self.limit, cwd=self.folder)
         except subprocess.TimeoutExpired as error:
             raise Failed(f"not done after {self.limit:.0f} s") from error
         if done.returncode != 0:
@@ -78,13 +83,14 @@ class Machine:
         """One run; the row has an `error` if it failed."""
         turns, warm_up = scenario.sizes[client.kind]
         if scenario.client_scenario not in ("many", "cold"):
-            turns, warm_up = max(turns // shrink, 10), warm_up // shrink
+            shrink *= COUNTED_SHRINK if counted else 1
+            turns, warm_up = max(turns // shrink, min(turns, 3)), warm_up // shrink
         keys = {"turns": str(turns), "warm_up": str(warm_up), **scenario.keys, **client.keys, **more}
         if client.kind != "rust":
             keys["budget"] = str(LONG_ENOUGH)
         row = {"scenario": scenario.name, "client": client.name, "counted": counted}
         if scenario.client_scenario == "longdb":
-            database = pathlib.Path(self.folder.name, f"{client.name}.db")
+            database = pathlib.Path(self.folder, f"{client.name}.db")
             for part in ("", "-wal", "-shm", "-journal"):
                 pathlib.Path(f"{database}{part}").unlink(missing_ok=True)
             keys["db"] = str(database)
@@ -105,24 +111,33 @@ class Machine:
             row["error"] = f"{row.get('calls')} model calls in {row['turns']} turns"
         return row
 
+    def _counts(self) -> tuple[int, int]:
+        """Model calls and request bytes that the server has seen."""
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{self.url}/stats") as reply:
+            counts = json.load(reply)
+        return counts["calls"], counts["bytes"]
+
     def _started(self, command: list[str], env: dict[str, str]) -> Row:
         """What a process costs as a whole: the median of some starts."""
+        before = self._counts()
         starts = [json.loads(self._run([str(self.bin / "launch"), *command], env)) for _ in range(COLD_STARTS)]
+        calls, bytes = ((now - then) / COLD_STARTS for now, then in zip(self._counts(), before))
         figures = {key: statistics.median(start[key] for start in starts) for key in starts[0]}
-        return {"turns": 1, "calls": 1, **figures}
+        return {"turns": 1, "calls": calls, "request_bytes": bytes, **figures}
 
-    def run_cli(self, name: str, options: list[str]) -> Row:
-        """The first turn of the command line program on a database of its own."""
+    def run_cli(self, name: str, options: list[str], calls: int) -> Row:
+        """The first turn of the command line program on a database of its own, which asks the server so often."""
         row = {"scenario": "cold", "client": name, "counted": False, "load": os.getloadavg()[0]}
-        root = pathlib.Path(self.folder.name, "root")
+        root = pathlib.Path(self.folder, "root")
         root.mkdir(exist_ok=True)
-        database = pathlib.Path(self.folder.name, "cli.db")
+        database = pathlib.Path(self.folder, "cli.db")
         env = {"PATH": os.environ["PATH"], "HOME": str(root), "OPENAI_API_KEY": "x"}
         command = [str(self.cli), "--db", str(database), "--root", str(root), *options, "run", "hello there"]
         try:
-            return row | self._started(command, env)
+            row |= self._started(command, env)
         except (Failed, OSError, ValueError) as error:
             return row | {"error": f"{type(error).__name__}: {error}"}
+        return row if row["calls"] == calls else row | {"error": f"{row['calls']} model calls in a turn"}
 
 
 def folded(database: pathlib.Path) -> int:

@@ -2,7 +2,9 @@
 
 import dataclasses
 import pathlib
-from collections.abc import Callable
+
+import goals
+from goals import Goal, Metric, Row, per, value
 
 HERE = pathlib.Path(__file__).parent
 
@@ -35,19 +37,8 @@ OTHERS = [
     Client("agno", "python", "agno"),
 ]
 FLOORS = ("bare", "bare-hyper")
+CLI_OFFLINE, CLI_MOCK = "cepa run (offline model)", "cepa run (mock server)"
 NO_MEMORY = ("cepa, no memory", "rig, no memory")
-
-Row = dict
-Metric = tuple[str, Callable[[Row], float | None], int]
-
-
-def per(key: str, of: str, scale: float = 1) -> Callable[[Row], float | None]:
-    return lambda row: row[key] / row[of] / scale if row.get(key) is not None and row.get(of) else None
-
-
-def value(key: str, scale: float = 1) -> Callable[[Row], float | None]:
-    return lambda row: row[key] / scale if row.get(key) is not None else None
-
 
 @dataclasses.dataclass(frozen=True)
 class Scenario:
@@ -65,6 +56,7 @@ class Scenario:
     repeats: int | None = None
     counted: bool = False  # also run once with allocations counted
     notes: str = ""
+    goals: tuple[Goal, ...] = ()
 
 
 MB = 1 << 20
@@ -74,6 +66,7 @@ ROUND = [
     ("request bytes / call", per("request_bytes", "calls"), 0),
     ("peak RSS MiB", value("peak_bytes", MB), 1),
 ]
+CPU = ROUND[0][1]
 STATELESS = {name: "keeps nothing between turns" for name in NO_MEMORY}
 GROWTH: list[Metric] = [
     ("last tenth, CPU µs / turn", value("last_us"), 0),
@@ -89,17 +82,19 @@ SCENARIOS = [
         "One turn in a fresh conversation: ten rounds with one call of a tool each, then the answer; eleven model calls.",
         "turn10",
         11,
-        {"rust": (1000, 50), "python": (40, 8), "js": (150, 60)},
+        {"rust": (500, 50), "python": (40, 8), "js": (150, 60)},
         ROUND,
+        goals=(Goal("CPU / bare", goals.ratio(CPU), 1.0), Goal("CPU / rig", goals.ratio(CPU, "rig"), 0.3)),
     ),
     Scenario(
         "turn10c",
         "The same, 64 conversations at once on one thread.",
         "at_once",
         11,
-        {"rust": (1024, 0), "python": (64, 0), "js": (256, 0)},
+        {"rust": (512, 0), "python": (64, 0), "js": (256, 0)},
         ROUND,
         {"at_once": "64"},
+        goals=(Goal("CPU / bare", goals.ratio(CPU), 1.0),),
     ),
     Scenario(
         "par16",
@@ -108,6 +103,7 @@ SCENARIOS = [
         2,
         {"rust": (1000, 50), "python": (60, 8), "js": (200, 60)},
         [ROUND[1], ROUND[2], ROUND[3]],
+        goals=(Goal("CPU / bare", goals.ratio(CPU), 1.1),),
     ),
     Scenario(
         "long1000",
@@ -117,6 +113,10 @@ SCENARIOS = [
         {"rust": (1000, 50), "python": (1000, 10), "js": (1000, 100)},
         GROWTH,
         leave_out=STATELESS,
+        goals=(
+            Goal("last tenth / bare", goals.ratio(GROWTH[0][1]), 0.3),
+            Goal("last / first, less what bare-hyper spends on sending", goals.flatness, 1.2),
+        ),
         notes="`bare` encodes the whole history for each call, `bare-hyper` keeps it encoded: the bytes that must be copied and sent are all that grows there.",
     ),
     Scenario(
@@ -129,8 +129,13 @@ SCENARIOS = [
             *GROWTH[:3],
             ("commits / turn", value("commits"), 1),
             ("file KiB", value("db_bytes", 1024), 0),
-            ("file / JSON of the messages", per("db_bytes", "plain_bytes"), 1),
+            ("file / JSON as sent", per("db_bytes", "plain_bytes"), 1),
+            ("file / JSON as stored", per("db_bytes", "stored_bytes"), 1),
         ],
+        goals=(
+            Goal("last tenth / bare", goals.ratio(GROWTH[0][1]), 1.1),
+            Goal("file / JSON as stored", goals.own(per("db_bytes", "stored_bytes")), 2.0),
+        ),
         leave_out={**STATELESS, "genai": "has no store"},
         notes="Both floors commit as often as cepa does. `bare` reads the conversation anew each turn, `bare-hyper` holds it and asks whether it is still the newest. "
         "The others commit as often as they do; where that cannot be seen from outside the cell is empty.",
@@ -148,15 +153,16 @@ SCENARIOS = [
             ("peak RSS MiB", value("peak_bytes", MB), 1),
         ],
         leave_out={name: "the same path as with memory" for name in NO_MEMORY},
+        goals=(Goal("CPU / bare", goals.ratio(per("cpu_us", "chunks")), 1.1),),
         counted=True,
         notes="The server sends the events in one piece, so that what is read is the parsing and not the sockets.",
     ),
     Scenario(
         "idle",
-        "Conversations of twenty short messages that are kept in memory and not used (10,000 of them; 500 in Python and JavaScript).",
+        "Conversations of twenty short messages that are kept in memory and not used (10,000 of them; 200 in Python and JavaScript).",
         "idle",
         1,
-        {"rust": (10000, 50), "python": (500, 10), "js": (500, 100)},
+        {"rust": (10000, 50), "python": (200, 10), "js": (200, 100)},
         [
             ("RSS bytes / conversation", value("resident_bytes"), 0),
             ("allocated bytes", value("allocated_bytes"), 0),
@@ -168,6 +174,7 @@ SCENARIOS = [
         leave_out=STATELESS,
         repeats=1,
         counted=True,
+        goals=(Goal("(RSS bytes − 256) / JSON as stored", goals.own(goals.above(256)), 1.3),),
     ),
     Scenario(
         "cold",
@@ -181,14 +188,31 @@ SCENARIOS = [
             ("peak RSS MiB", value("peak_bytes", MB), 1),
         ],
         leave_out={name: "the same start" for name in NO_MEMORY},
+        goals=(
+            Goal("library, CPU ms", goals.own(value("cpu_us", 1000)), 6),
+            Goal("library, peak RSS MB", goals.own(value("peak_bytes", 1e6)), 8),
+            Goal("`cepa run` offline, CPU ms", goals.own(value("cpu_us", 1000), CLI_OFFLINE), 20),
+            Goal("`cepa run` offline, peak RSS MB", goals.own(value("peak_bytes", 1e6), CLI_OFFLINE), 20),
+        ),
+        notes="`cepa run` is the command line program: each start a new conversation in a database that is there already. The offline model is in the process and asks for no network.",
     ),
     Scenario(
         "history",
         "What a turn costs as the conversation gets longer, to 10,000 messages, in memory.",
         "long",
         1,
-        {"rust": (5000, 50)},
+        {"rust": (5001, 50)},
         GROWTH,
+        only=(*FLOORS, "cepa"),
+    ),
+    Scenario(
+        "history2k",
+        "The same with messages of two kilobytes from the user, to 1,000 messages: what a byte costs.",
+        "long",
+        1,
+        {"rust": (501, 50)},
+        GROWTH,
+        {"said": "2000"},
         only=(*FLOORS, "cepa"),
     ),
 ]
@@ -219,4 +243,4 @@ for tools in (1, 5, 20, 100, 500):
     )
 
 # What `--scenarios growth` means.
-GROWTH_NAMES = [s.name for s in SCENARIOS if s.name == "history" or s.name.startswith(("conversations-", "tools-"))]
+GROWTH_NAMES = [s.name for s in SCENARIOS if s.name in ("history", "history2k") or s.name.startswith(("conversations-", "tools-"))]

@@ -1,94 +1,90 @@
-"""Cost against size, as one picture of three panels with logarithmic axes."""
+"""Cost against size, as one picture with logarithmic axes: CPU time above, bytes below."""
 
 import math
-import statistics
 
-import plan
-from plan import Row
+from curves import CONVERSATIONS, SENT, TOOLS, Line, along, among, curves, held_along, sent_along
+from goals import Row, per, value
 
 WIDTH, HEIGHT, LEFT, TOP, GAP = 300, 260, 62, 46, 74
 COLOURS = {"bare": "#8a8f98", "bare-hyper": "#c9a227", "cepa": "#b0306a"}
+# Bytes of a request: the same for everybody.
+REQUEST, DARK = "a request", "#3a6ea5"
 
-Line = dict[int, float]
-
-
-def medians(points: list[tuple[int, float]]) -> Line:
-    found: dict[int, list[float]] = {}
-    for at, cost in points:
-        found.setdefault(at, []).append(cost)
-    return {at: statistics.median(costs) for at, costs in sorted(found.items())}
-
-
-def lines(rows: list[Row], points_of) -> dict[str, Line]:
-    found: dict[str, list[tuple[int, float]]] = {}
-    for row in rows:
-        if "error" not in row and row["client"] in COLOURS:
-            found.setdefault(row["client"], []).extend(points_of(row))
-    return {name: medians(found[name]) for name in COLOURS if found.get(name)}
-
-
-def of_prefix(prefix: str, figure):
-    def points(row: Row) -> list[tuple[int, float]]:
-        name = row["scenario"]
-        return [(int(name.removeprefix(prefix)), figure(row))] if name.startswith(prefix) else []
-
-    return points
-
-
-def panel(x: float, title: str, axis: str, unit: str, drawn: dict[str, Line]) -> list[str]:
+def panel(left: float, top: float, title: str, axis: str, unit: str, drawn: dict[str, Line]) -> list[str]:
     sizes = [at for line in drawn.values() for at in line]
     costs = [cost for line in drawn.values() for cost in line.values()]
     low, high = math.floor(math.log10(min(costs))), math.ceil(math.log10(max(costs) * 1.01))
     first, last = math.log10(max(min(sizes), 1)), math.log10(max(sizes))
 
     def across(at: int) -> float:
-        return x + WIDTH * (math.log10(at) - first) / max(last - first, 1e-9)
+        return left + WIDTH * (math.log10(at) - first) / max(last - first, 1e-9)
 
     def down(cost: float) -> float:
-        return TOP + HEIGHT * (high - math.log10(cost)) / max(high - low, 1)
+        return top + HEIGHT * (high - math.log10(cost)) / max(high - low, 1)
 
-    out = [f'<text x="{x}" y="{TOP - 24}" class="title">{title}</text><text x="{x}" y="{TOP - 9}" class="small">{unit}</text>']
+    out = [f'<text x="{left}" y="{top - 24}" class="title">{title}</text><text x="{left}" y="{top - 9}" class="small">{unit}</text>']
     for power in range(low, high + 1):
         y = down(10**power)
-        out.append(f'<line x1="{x}" y1="{y:.1f}" x2="{x + WIDTH}" y2="{y:.1f}" class="grid"/>')
-        out.append(f'<text x="{x - 6}" y="{y + 4:.1f}" class="left">{10**power:,}</text>')
+        out.append(f'<line x1="{left}" y1="{y:.1f}" x2="{left + WIDTH}" y2="{y:.1f}" class="grid"/>')
+        out.append(f'<text x="{left - 6}" y="{y + 4:.1f}" class="left">{10**power:,}</text>')
     few = len(set(sizes)) <= 6
     for at in sorted(set(sizes)):
         if few or math.log10(at) % 1 < 1e-9:
-            out.append(f'<text x="{across(at):.1f}" y="{TOP + HEIGHT + 16}" class="below">{at:,}</text>')
-    out.append(f'<text x="{x + WIDTH / 2}" y="{TOP + HEIGHT + 34}" class="below">{axis}</text>')
+            out.append(f'<text x="{across(at):.1f}" y="{top + HEIGHT + 16}" class="below">{at:,}</text>')
+    out.append(f'<text x="{left + WIDTH / 2}" y="{top + HEIGHT + 34}" class="below">{axis}</text>')
     for name, line in drawn.items():
+        colour, dashes = (DARK, ' stroke-dasharray="5 4"') if name == REQUEST else (COLOURS[name], "")
         path = " ".join(f"{across(at):.1f},{down(cost):.1f}" for at, cost in line.items())
-        out.append(f'<polyline points="{path}" fill="none" stroke="{COLOURS[name]}" stroke-width="2"/>')
+        out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>')
         for at, cost in line.items():
-            out.append(f'<circle cx="{across(at):.1f}" cy="{down(cost):.1f}" r="3" fill="{COLOURS[name]}"><title>{name}: {cost:,.0f} µs at {at:,}</title></circle>')
+            out.append(f'<circle cx="{across(at):.1f}" cy="{down(cost):.1f}" r="3" fill="{colour}"><title>{name}: {cost:,.1f} at {at:,}</title></circle>')
     return out
+
+
+def positive(lines: dict[str, Line]) -> dict[str, Line]:
+    """A logarithm wants more than nothing: memory that was there before shows as none."""
+    kept = {name: {at: cost for at, cost in line.items() if cost > 0} for name, line in lines.items() if name in COLOURS}
+    return {name: line for name, line in kept.items() if line}
+
+
+def bytes_of(rows: list[Row], held, sent) -> dict[str, Line]:
+    requests = curves(rows, sent).get("cepa")
+    return positive(curves(rows, held)) | ({REQUEST: requests} if requests else {})
 
 
 def growth(rows: list[Row]) -> str | None:
     """The picture, if there is anything to draw."""
-    call = plan.per("cpu_us", "calls")
-    history = lines(rows, lambda row: row["curve"] if row["scenario"] == "history" else [])
-    conversations = lines(rows, of_prefix("conversations-", plan.value("us")))
-    tools = lines(rows, of_prefix("tools-", call))
-    panels = [
-        ("History", "messages before the turn", "CPU µs / turn", history),
-        ("Conversations", "conversations in memory", "CPU µs / turn", conversations),
-        ("Tools", "tools offered", "CPU µs / model call", tools),
+    turn, call, kib = "CPU µs / turn", "CPU µs / model call", "KiB: memory, and a request (dashed)"
+    columns = [
+        (
+            ("History", "messages before the turn", turn, positive(curves(rows, along("history", "us")))),
+            ("", "messages before the turn", kib, bytes_of(rows, held_along, sent_along)),
+        ),
+        (
+            ("Conversations", "conversations in memory", turn, positive(curves(rows, among(CONVERSATIONS, value("us"))))),
+            ("", "conversations in memory", kib, bytes_of(rows, among(CONVERSATIONS, value("held_bytes", 1024)), among(CONVERSATIONS, SENT))),
+        ),
+        (
+            ("Tools", "tools offered", call, positive(curves(rows, among(TOOLS, per("cpu_us", "calls"))))),
+            ("", "tools offered", kib, bytes_of(rows, among(TOOLS, value("held_bytes", 1024)), among(TOOLS, SENT))),
+        ),
     ]
-    panels = [panel for panel in panels if panel[3]]
-    if not panels:
+    columns = [column for column in columns if any(panel[3] for panel in column)]
+    if not columns:
         return None
-    width, height = LEFT + len(panels) * (WIDTH + GAP), TOP + HEIGHT + 76
+    row = TOP + HEIGHT + 50
+    width, height = LEFT + len(columns) * (WIDTH + GAP), 2 * row + 26
     style = (
         "text{font:12px sans-serif;fill:#444}.title{font-weight:bold;font-size:14px}.small{font-size:11px}"
         ".left{text-anchor:end}.below{text-anchor:middle}.grid{stroke:#ddd}"
     )
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">']
     out.append(f'<style>{style}</style><rect width="100%" height="100%" fill="#fff"/>')
-    for index, (title, axis, unit, drawn) in enumerate(panels):
-        out += panel(LEFT + index * (WIDTH + GAP), title, axis, unit, drawn)
-    for index, (name, colour) in enumerate(COLOURS.items()):
+    for across, column in enumerate(columns):
+        for down, (title, axis, unit, drawn) in enumerate(column):
+            if drawn:
+                out += panel(LEFT + across * (WIDTH + GAP), TOP + down * row, title, axis, unit, drawn)
+    for index, (name, colour) in enumerate((COLOURS | {REQUEST: DARK}).items()):
         x, y = LEFT + index * 110, height - 14
         out.append(f'<rect x="{x}" y="{y - 9}" width="18" height="4" fill="{colour}"/><text x="{x + 24}" y="{y}">{name}</text>')
     return "\n".join([*out, "</svg>"]) + "\n"

@@ -13,14 +13,17 @@ import os
 import pathlib
 import platform
 import subprocess
+import tempfile
 import time
 
+import pages
 import plan
 import plot
 import sizes
 import tables
-from machine import Machine
-from plan import Client, Row, Scenario
+from goals import Row
+from machine import Machine, serving
+from plan import Client, Scenario
 
 QUICK = 10
 
@@ -32,7 +35,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("--peers", action="store_true", help="also the Python and JavaScript frameworks")
     parser.add_argument("--scenarios", help="names, with commas; `growth` means all that grow")
     parser.add_argument("--clients", help="names, with commas")
-    parser.add_argument("--reps", type=int, default=5)
+    parser.add_argument("--reps", type=int, default=3)
+    parser.add_argument("--peer-reps", type=int, help="of the Python and JavaScript frameworks, if fewer")
     parser.add_argument("--quick", action="store_true", help="a tenth of the work, once")
     parser.add_argument("--limit", type=float, default=600, help="seconds that one run may take")
     parser.add_argument("--add", action="store_true", help="replace only what is measured now in latest.json")
@@ -71,9 +75,9 @@ def shown(row: Row) -> str:
 class Runs:
     """All runs of this call, kept on disk as they come."""
 
-    def __init__(self, machine: Machine, out: pathlib.Path, shrink: int):
-        self.machine, self.shrink, self.rows = machine, shrink, []
-        self.log = (out / "latest.jsonl").open("w")
+    def __init__(self, machine: Machine, options: argparse.Namespace):
+        self.machine, self.shrink, self.rows = machine, QUICK if options.quick else 1, []
+        self.log = (options.out / "latest.jsonl").open("w")
 
     def add(self, row: Row) -> Row:
         self.rows.append(row)
@@ -86,13 +90,14 @@ class Runs:
         return self.add(self.machine.run(client, scenario, self.shrink, more, counted))
 
 
-def measure(runs: Runs, scenarios: list[Scenario], clients: list[Client], reps: int) -> None:
+def measure(runs: Runs, scenarios: list[Scenario], clients: list[Client], reps: int, peer_reps: int) -> None:
     more: dict[str, dict[str, str]] = {}
     for rep in range(reps):
         for scenario in scenarios:
             if rep >= (scenario.repeats or reps):
                 continue
             wanted = [client for client in clients if wants(scenario, client)]
+            wanted = [client for client in wanted if client.kind == "rust" or rep < peer_reps]
             if scenario.client_scenario == "longdb" and rep == 0:
                 more[scenario.name] = {"commits": str(commits(runs.machine, scenario))}
             turn = rep % max(len(wanted), 1)
@@ -102,8 +107,8 @@ def measure(runs: Runs, scenarios: list[Scenario], clients: list[Client], reps: 
                     runs.one(client, scenario, {}, counted=True)
             if scenario.name == "cold":
                 url = ["--model", "openai/say-3", "--base-url", f"{runs.machine.url}/v1"]
-                runs.add(runs.machine.run_cli("cepa run (offline model)", ["--model", "offline"]))
-                runs.add(runs.machine.run_cli("cepa run (mock server)", url))
+                runs.add(runs.machine.run_cli(plan.CLI_OFFLINE, ["--model", "offline"], 0))
+                runs.add(runs.machine.run_cli(plan.CLI_MOCK, url, 1))
 
 
 def commits(machine: Machine, scenario: Scenario) -> int:
@@ -127,7 +132,7 @@ def surroundings(options: argparse.Namespace) -> dict:
         "cpu": f"{os.cpu_count()} × {cpu.split(':', 1)[1].strip()}",
         "system": f"{platform.system()} {platform.release()}",
         "quick": options.quick,
-        "versions": {name: locked(here / f"peers/{name}/Cargo.lock", name) for name in ("rig", "genai")},
+        "versions": versions(here),
     }
 
 
@@ -137,6 +142,15 @@ def added(before: dict, now: dict) -> dict:
     kept = [row for row in before["runs"] if (row["scenario"], row["client"]) not in anew]
     sizes = now.get("sizes") or before.get("sizes")
     return {**now, "runs": kept + now["runs"]} | ({"sizes": sizes} if sizes else {})
+
+
+def versions(here: pathlib.Path) -> dict[str, str]:
+    """Of everybody that is not ours."""
+    listed = json.loads((here.parent / "peers/versions.json").read_text())
+    parts = {name: packages for kind in listed.values() for name, packages in kind.items()}
+    rust = {name: locked(here / f"peers/{name}/Cargo.lock", name) for name in ("rig", "genai")}
+    others = {client.program: " ".join(parts[f"bench-{client.program}"]) for client in plan.OTHERS}
+    return rust | others
 
 
 def locked(lock: pathlib.Path, name: str) -> str:
@@ -153,9 +167,10 @@ def main() -> None:
     else:
         scenarios, clients = chosen(wanted)
         report = surroundings(wanted)
-        with Machine(wanted.bin, wanted.cli, wanted.home, wanted.limit) as machine:
-            runs = Runs(machine, wanted.out, QUICK if wanted.quick else 1)
-            measure(runs, scenarios, clients, 1 if wanted.quick else wanted.reps)
+        reps = 1 if wanted.quick else wanted.reps
+        with serving(wanted.bin) as url, tempfile.TemporaryDirectory(prefix="cepa-bench-") as folder:
+            runs = Runs(Machine(url, folder, wanted.bin, wanted.cli, wanted.home, wanted.limit), wanted)
+            measure(runs, scenarios, clients, reps, min(wanted.peer_reps or reps, reps))
         report["runs"] = runs.rows
         if not wanted.scenarios or "sizes" in wanted.scenarios:
             report["sizes"] = sizes.of(wanted.bin, wanted.cli)
@@ -168,6 +183,8 @@ def main() -> None:
     if picture := plot.growth(report["runs"]):
         (wanted.out / "growth.svg").write_text(picture)
     print("\n" + text)
+    if wanted.render:
+        pages.renew(report)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,16 @@
 """The tables: median, spread, and the ratio to the floor `bare`."""
 
 import statistics
+from collections.abc import Callable
 
 import plan
-from plan import Metric, Row, Scenario
+from curves import DIMENSIONS, curves
+from goals import Metric, Row, median, per, value
+from plan import Scenario
+
+# How far the bytes of a request may be from the loop's before it is said.
+ABOUT_THE_SAME = 0.15
+SENT = per("request_bytes", "calls")
 
 INTRODUCTION = """\
 # What was measured last
@@ -69,43 +76,83 @@ def table(scenario: Scenario, rows: list[Row]) -> list[str]:
     return lines
 
 
+def met(scenario: Scenario, rows: list[Row]) -> list[tuple[str, ...]]:
+    """The scenario's goals that there are figures for."""
+    return [said for goal in scenario.goals if (said := goal.said(rows))]
+
+
+def goals_table(rows: list[Row]) -> list[str]:
+    """All of them."""
+    lines = []
+    for scenario in plan.SCENARIOS:
+        for said in met(scenario, [row for row in rows if row["scenario"] == scenario.name]):
+            lines.append(f"| {scenario.name} | {' | '.join(said)} |")
+    return ["| scenario | goal for cepa | at most | is | met |", "|---|---|---|---|---|", *lines] if lines else []
+
+
+def sent_by_bare(rows: list[Row]) -> Callable[[float], float] | None:
+    """Bytes of a request of `bare` on the average of so many turns. A conversation that grows does so evenly."""
+    mine = [row for row in rows if row["client"] == "bare" and not row["counted"] and "error" not in row]
+    if not mine:
+        return None
+    if not (looks := mine[0].get("curve")):
+        return lambda turns: median(rows, "bare", SENT)
+    first, last = looks[0], looks[-1]
+    each = (last["sent_bytes"] - first["sent_bytes"]) / max(last["messages"] - first["messages"], 1)
+    # The messages before a turn are one less than the turns on the average.
+    return lambda turns: first["sent_bytes"] + each * (turns - 1 - first["messages"])
+
+
+def sent_notes(scenario: Scenario, rows: list[Row]) -> list[str]:
+    """Who sends clearly more or less than the loop by hand, and so does not the same work."""
+    bare, notes = sent_by_bare(rows), []
+    if not bare:
+        return []
+    for name in order(rows):
+        sent, turns = median(rows, name, SENT), median(rows, name, value("turns"))
+        if sent is None or name.startswith("cepa run"):
+            continue
+        share = sent / bare(turns)
+        if abs(share - 1) > ABOUT_THE_SAME:
+            notes.append(f"{name} sends {share:.2f} times the bytes of bare.")
+    return notes
+
+
+def shorter_notes(scenario: Scenario, rows: list[Row]) -> list[str]:
+    """Who was stopped before the end: the last turns of a shorter conversation cost less."""
+    whole = median(rows, "bare", value("turns"))
+    if scenario.client_scenario not in ("long", "longdb") or not whole:
+        return []
+    came = ((name, median(rows, name, value("turns"))) for name in order(rows))
+    return [f"{name} was stopped after {turns:,.0f} turns: its last tenth is that of a shorter conversation." for name, turns in came if turns and turns < whole]
+
+
 def section(scenario: Scenario, rows: list[Row]) -> list[str]:
     lines = ["", f"## {scenario.name}", "", scenario.what, "", *table(scenario, rows)]
+    if said := met(scenario, rows):
+        lines += ["", "| goal for cepa | at most | is | met |", "|---|---|---|---|"]
+        lines += [f"| {' | '.join(goal)} |" for goal in said]
     wrong = {(row["client"], row["error"]) for row in rows if "error" in row}
     left_out = {name: why for name, why in scenario.leave_out.items() if name not in plan.NO_MEMORY}
     notes = [scenario.notes] if scenario.notes else []
+    notes += sent_notes(scenario, rows) + shorter_notes(scenario, rows)
     notes += [f"{name} is not here: it {why}." for name, why in left_out.items()]
     notes += [f"A run of {client} failed: {error[-200:]}" for client, error in sorted(wrong)]
-    return lines + (["", *notes] if notes else [])
+    return lines + (["", *(f"* {note}" for note in notes)] if notes else [])
 
 
 def growth(rows: list[Row]) -> list[str]:
     """What the growing scenarios show, one table a dimension."""
     lines = []
-    curves: dict[str, dict[int, list[float]]] = {}
-    for row in rows:
-        if row["scenario"] == "history" and "error" not in row:
-            for messages, us in row["curve"]:
-                curves.setdefault(row["client"], {}).setdefault(messages, []).append(us)
-    dimensions = [("history", "CPU µs of a turn with so many messages before it", curves)]
-    for prefix, what, figure in (
-        ("conversations-", "CPU µs of a turn with so many conversations in memory", plan.value("us")),
-        ("tools-", "CPU µs of a model call with so many tools offered", plan.per("cpu_us", "calls")),
-    ):
-        found: dict[str, dict[int, list[float]]] = {}
-        for row in rows:
-            if row["scenario"].startswith(prefix) and "error" not in row:
-                at = int(row["scenario"].removeprefix(prefix))
-                found.setdefault(row["client"], {}).setdefault(at, []).append(figure(row))
-        dimensions.append((prefix.rstrip("-"), what, found))
-    for name, what, found in dimensions:
+    for name, what, digits, points_of in DIMENSIONS:
+        found = curves(rows, points_of)
         if not found:
             continue
         points = sorted({at for line in found.values() for at in line})
         lines += ["", f"### {name}", "", f"{what}.", "", f"| client | {' | '.join(f'{at:,}' for at in points)} |"]
         lines.append("|---" * (len(points) + 1) + "|")
-        for client in (client.name for client in plan.RUST if client.name in found):
-            cells = (number(statistics.median(found[client][at]), 0) if at in found[client] else "" for at in points)
+        for client, line in found.items():
+            cells = (number(line[at], digits) if at in line else "" for at in points)
             lines.append(f"| {client} | {' | '.join(cells)} |")
     return ["", "## growth", "", "![cost against size](growth.svg)", *lines] if lines else []
 
@@ -129,7 +176,9 @@ def binaries(sizes: dict) -> list[str]:
 def render(report: dict) -> str:
     rows = report["runs"]
     versions = report["versions"]
-    peers = f"rig is {versions['rig']}, genai {versions['genai']}."
+    ran = {row["client"] for row in rows}
+    others = "".join(f" {client.name}: `{versions[client.program]}`." for client in plan.OTHERS if client.name in ran)
+    peers = f"rig is {versions['rig']}, genai {versions['genai']}.{others}"
     lines = [INTRODUCTION.format(peers=peers)]
     spins = [row["spin_ms"] for row in rows if "spin_ms" in row]
     loads = [row["load"] for row in rows]
@@ -141,6 +190,8 @@ def render(report: dict) -> str:
         )
     if report["quick"]:
         lines += ["", "**A quick run: a tenth of the work, once. The figures show that it works, not what it costs.**"]
+    if lines_of_goals := goals_table(rows):
+        lines += ["", "## Goals", "", *lines_of_goals]
     for scenario in plan.SCENARIOS:
         mine = [row for row in rows if row["scenario"] == scenario.name]
         if mine and scenario.name not in plan.GROWTH_NAMES:

@@ -35,7 +35,11 @@ usage: cargo xtask COMMAND
   fuzz [MINUTES]      broken bodies for every reader of what servers send, so long each (default 1)
   soak [SERIES]       tests at full length: kills, writers, disk, programs or all (the default)
   bench [OPTIONS]     what cepa costs against loops written by hand and other frameworks, into bench/results:
-                      --peers (also Python and JavaScript ones) --scenarios A,B --clients A,B --reps N --quick
+                      --peers (also Python and JavaScript ones) --scenarios A,B --clients A,B --reps N --peer-reps N
+                      --quick (does it run?) --add (into the last results) --render (the tables anew)
+  bench --check       instructions of fixed work against bench/baseline.json (needs valgrind); --write renews it,
+                      --cases A,B chooses, --profiles FOLDER keeps callgrind's profiles
+  bench micro [NAME]  single parts, by divan
 ";
 
 fn main() -> ExitCode {

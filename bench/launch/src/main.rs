@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args_os().skip(1);
     let mut command = Command::new(args.next().ok_or("usage: launch PROGRAM [ARGUMENT...]")?);
     let start = Instant::now();
-    let mut child = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+    let child = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
     let ResUse { status, rusage } = child.wait4()?;
     let wall_us = start.elapsed().as_micros();
     if !status.success() {

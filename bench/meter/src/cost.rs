@@ -52,6 +52,11 @@ fn server_counts(work: &Work) -> Result<(u64, u64)> {
     Ok((count("calls")?, count("bytes")?))
 }
 
+/// Request bytes that the server has counted so far.
+pub(crate) fn sent_bytes(work: &Work) -> Result<u64> {
+    Ok(server_counts(work)?.1)
+}
+
 /// A stretch of work that is measured.
 pub(crate) struct Region {
     counts: (u64, u64),

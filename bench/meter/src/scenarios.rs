@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Client, Result,
-    cost::{Region, cpu_us, live_bytes, resident_bytes},
+    cost::{Region, cpu_us, live_bytes, resident_bytes, sent_bytes},
     wal,
     work::Work,
 };
@@ -42,13 +42,16 @@ async fn first_turns<C: Client>(client: &C, name: &str, count: usize) -> Result<
     Ok(())
 }
 
-/// A turn in a fresh conversation, many times.
+/// A turn in a fresh conversation, many times. Tells also what memory the client and its first turn took.
 async fn fresh<C: Client>(work: &Work, model: &str) -> Result<()> {
+    let before = resident_bytes()?;
     let client = C::new(work, model).await?;
+    first_turns(&client, "first", 1).await?;
+    let held = resident_bytes()?.saturating_sub(before);
     first_turns(&client, "warm", work.warm_up).await?;
     let region = Region::start(work)?;
     first_turns(&client, "fresh", work.turns).await?;
-    region.end(work, work.turns, json!({}))
+    region.end(work, work.turns, json!({"held_bytes": held}))
 }
 
 /// The same in many conversations at once.
@@ -77,23 +80,22 @@ async fn long<C: Client>(work: &Work) -> Result<()> {
     first_turns(&client, "warm", work.warm_up).await?;
     let mut talk = client.open("long").await?;
     let region = Region::start(work)?;
-    let marks = grow(&client, &mut talk, work.turns).await?;
-    region.end(work, work.turns, growth(&marks))
-}
-
-/// So many turns in one conversation: what the clock showed before, between and after them.
-async fn grow<C: Client>(client: &C, talk: &mut C::Talk, turns: usize) -> Result<Vec<f64>> {
-    let mut marks = vec![cpu_us()];
-    for index in 0..turns {
-        turn(client, talk, &said(0, index)).await?;
-        marks.push(cpu_us());
-    }
-    Ok(marks)
+    let growth = Growth::of(work, &client, &mut talk).await?;
+    region.end(work, work.turns, growth.told())
 }
 
 /// What the user says.
 fn said(conversation: usize, turn: usize) -> String {
     format!("hello there {conversation} {turn}")
+}
+
+/// The same, made so long.
+fn said_at_length(turn: usize, bytes: usize) -> String {
+    let mut text = said(0, turn);
+    while text.len() < bytes {
+        text.push_str(" and so on");
+    }
+    text
 }
 
 /// Bytes of the JSON of so many turns, as a hand-written loop sends it: what everybody's storage is compared with.
@@ -102,21 +104,49 @@ fn plain_bytes(conversation: usize, turns: usize) -> usize {
     (0..turns).map(|turn| r#"{"role":"user","content":""}"#.len() + said(conversation, turn).len() + answer).sum()
 }
 
-fn growth(marks: &[f64]) -> Value {
-    let turns = marks.len() - 1;
-    let cost = |from: usize, to: usize| (marks[to] - marks[from]) / (to - from) as f64;
-    let tenth = (turns / 10).max(1);
-    let lengths = [10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
-    let curve: Vec<Value> = lengths
-        .into_iter()
-        .map(|messages| (messages, messages / 2))
-        .filter(|(_, turn)| *turn <= turns)
-        .map(|(messages, turn)| {
+/// Numbers of messages before a turn at which it is looked at more closely.
+const LENGTHS: [usize; 10] = [10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
+
+/// What the turns of one conversation cost.
+struct Growth {
+    /// CPU time in all, before the first turn and after each.
+    marks: Vec<f64>,
+    /// At a length: messages, bytes of the request, memory taken since the beginning.
+    looks: Vec<(usize, u64, u64)>,
+}
+
+impl Growth {
+    async fn of<C: Client>(work: &Work, client: &C, talk: &mut C::Talk) -> Result<Self> {
+        let (mut all, mut marks, mut looks) = (0.0, vec![0.0], Vec::new());
+        let before = resident_bytes()?;
+        for index in 0..work.turns {
+            let (text, messages) = (said_at_length(index, work.said), 2 * index);
+            let sent = if LENGTHS.contains(&messages) { Some(sent_bytes(work)?) } else { None };
+            let start = cpu_us();
+            turn(client, talk, &text).await?;
+            all += cpu_us() - start;
+            marks.push(all);
+            if let Some(sent) = sent {
+                looks.push((messages, sent_bytes(work)? - sent, resident_bytes()?.saturating_sub(before)));
+            }
+        }
+        Ok(Self { marks, looks })
+    }
+
+    fn told(&self) -> Value {
+        let Self { marks, looks } = self;
+        let turns = marks.len() - 1;
+        let cost = |from: usize, to: usize| (marks[to] - marks[from]) / (to - from) as f64;
+        let tenth = (turns / 10).max(1);
+        let curve = looks.iter().map(|&(messages, sent, held)| {
+            let turn = messages / 2;
             let around = (turn / 10).max(3);
-            json!([messages, cost(turn.saturating_sub(around), (turn + around).min(turns))])
-        })
-        .collect();
-    json!({"first_us": cost(0, tenth), "last_us": cost(turns - tenth, turns), "curve": curve})
+            let us = cost(turn.saturating_sub(around), (turn + around).min(turns));
+            json!({"messages": messages, "us": us, "sent_bytes": sent, "held_bytes": held})
+        });
+        let curve: Vec<Value> = curve.collect();
+        json!({"first_us": cost(0, tenth), "last_us": cost(turns - tenth, turns), "curve": curve})
+    }
 }
 
 /// The same on a database. Before it is measured, a few turns tell how often the client commits.
@@ -134,9 +164,9 @@ async fn long_on_disk<C: Client>(work: &Work) -> Result<()> {
     first_turns(&client, "warm", work.warm_up).await?;
     let mut talk = client.open("long").await?;
     let region = Region::start(work)?;
-    let marks = grow(&client, &mut talk, work.turns).await?;
-    let mut more = growth(&marks);
+    let mut more = Growth::of(work, &client, &mut talk).await?.told();
     more["commits"] = json!(commits);
+    more["stored_bytes"] = json!(client.stored_bytes(&talk).await?);
     // What the probe said is in the file too.
     more["plain_bytes"] = (plain_bytes(0, work.turns) + (PROBE + 1) * plain_bytes(0, 1)).into();
     region.end(work, work.turns, more)
@@ -198,15 +228,17 @@ async fn many<C: Client>(work: &Work) -> Result<()> {
     let (count, batches) = (work.turns, (MEASURED / work.turns).max(1));
     first_turns(&C::new(work, "say-3").await?, "warm", work.warm_up).await?;
     let region = Region::start(work)?;
-    let (mut us, mut measured) = (0.0, 0);
+    let (mut us, mut measured, mut held) = (0.0, 0, None);
     for _ in 0..batches {
         let client = C::new(work, "say-3").await?;
+        let before = resident_bytes()?;
         let mut talks = Vec::with_capacity(count);
         for conversation in 0..count {
             let mut talk = client.open(&format!("many{conversation}")).await?;
             turn(&client, &mut talk, &said(conversation, 0)).await?;
             talks.push(talk);
         }
+        held.get_or_insert(resident_bytes()?.saturating_sub(before));
         let start = cpu_us();
         for talk in talks.iter_mut().step_by((count / MEASURED).max(1)) {
             turn(&client, talk, USER).await?;
@@ -214,7 +246,7 @@ async fn many<C: Client>(work: &Work) -> Result<()> {
         }
         us += cpu_us() - start;
     }
-    region.end(work, count * batches + measured, json!({"us": us / measured as f64}))
+    region.end(work, count * batches + measured, json!({"us": us / measured as f64, "held_bytes": held}))
 }
 
 /// From the start of the process to the end of a first turn; the whole process is measured from outside.

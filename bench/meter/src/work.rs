@@ -25,6 +25,8 @@ pub struct Work {
     pub at_once: usize,
     /// Tools that are offered.
     pub tools: usize,
+    /// How long a user's message is at least, in a conversation that grows.
+    pub said: usize,
     /// Whether the client keeps conversations itself, where it can also do without.
     pub memory: bool,
     /// The database file to keep conversations in.
@@ -36,7 +38,11 @@ pub struct Work {
 }
 
 impl Work {
-    pub(crate) fn from_args() -> Result<Self> {
+    /// What this program's command line says.
+    ///
+    /// # Errors
+    /// For words that are missing or not understood.
+    pub fn from_args() -> Result<Self> {
         let mut args = std::env::args().skip(1);
         let (Some(scenario), Some(server)) = (args.next(), args.next()) else {
             return Err("usage: CLIENT SCENARIO SERVER [KEY=VALUE...]".into());
@@ -48,6 +54,7 @@ impl Work {
             warm_up: 20,
             at_once: 1,
             tools: 1,
+            said: 0,
             memory: true,
             db: None,
             commits: 1,
@@ -60,6 +67,7 @@ impl Work {
                 "warm_up" => work.warm_up = number(key, value)?,
                 "at_once" => work.at_once = number(key, value)?,
                 "tools" => work.tools = number(key, value)?,
+                "said" => work.said = number(key, value)?,
                 "memory" => work.memory = number(key, value)?,
                 "db" => work.db = Some(value.into()),
                 "commits" => work.commits = number(key, value)?,
