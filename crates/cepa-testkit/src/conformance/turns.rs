@@ -13,6 +13,8 @@ use super::{Check, Outcome, checks, ensure, fine, refused, whole};
 pub(super) const CHECKS: &[Check<dyn TurnStore>] = checks! { dyn TurnStore:
     "one holder at a time has the lease, and each new one a higher token" => lease,
     "an old token writes nothing" => old_token,
+    "a turn begins together with taking its conversation, unless another is live there" => open_turn,
+    "a step gives the conversation back if it says so, and only then" => releases,
     "a turn comes back with all that it left behind" => round_trip,
     "the messages of a step join the conversation once" => messages,
     "a call goes forward only" => forward,
@@ -154,6 +156,34 @@ async fn old_token(store: Store) -> Outcome {
     ensure!(whole(&*store, "c").await?.1.is_empty(), "messages were written");
     ensure!(fine("turn", store.turn("t2").await)?.is_none(), "a turn was begun");
     fine("the new token", store.commit("t1", new.token, commit).await)
+}
+
+async fn open_turn(store: Store) -> Outcome {
+    let first = fine("open", store.open_turn(turn_row("t1", "c"), "me", AT, AT + 100).await)?;
+    ensure!(first.begun && first.lease.until == AT + 100, "{first:?}");
+    ensure!(fine("turn", store.turn("t1").await)?.is_some(), "the turn is not there");
+    refused("a held conversation", ErrorKind::Busy, store.open_turn(turn_row("t2", "c"), "you", AT, AT + 100).await)?;
+    let second = fine("beside a live turn", store.open_turn(turn_row("t2", "c"), "me", AT + 1, AT + 200).await)?;
+    ensure!(!second.begun && second.lease.token == first.lease.token, "{second:?} after {first:?}");
+    ensure!(fine("turn", store.turn("t2").await)?.is_none(), "a turn began beside a live one");
+    let done = TurnChange { state: TurnState::Completed, data: json("{}").into(), carried: None };
+    let done = Commit { turn: Some(done), at: AT, ..Commit::default() };
+    fine("commit", store.commit("t1", first.lease.token, done).await)?;
+    let third = fine("behind a turn that is over", store.open_turn(turn_row("t2", "c"), "me", AT, AT + 300).await)?;
+    ensure!(third.begun, "{third:?}");
+    fine("a write under it", store.begin(turn_row("t3", "c"), third.lease.token).await)
+}
+
+async fn releases(store: Store) -> Outcome {
+    let token = paused(&store, "t1", "c").await?;
+    let step = |releases| Commit { releases, at: AT, ..Commit::default() };
+    fine("a step", store.commit("t1", token, Commit { turn: None, ..step(false) }).await)?;
+    refused("a held conversation", ErrorKind::Busy, store.lease("c", "you", AT, AT + 100).await)?;
+    fine("the last step", store.commit("t1", token, step(true)).await)?;
+    let next = fine("a free conversation", store.lease("c", "you", AT, AT + 100).await)?;
+    ensure!(next.token > token, "token {} after {token}", next.token);
+    refused("an old token", ErrorKind::Busy, store.commit("t1", token, step(true)).await)?;
+    refused("a conversation that was taken", ErrorKind::Busy, store.lease("c", "me", AT, AT + 100).await)
 }
 
 async fn round_trip(store: Store) -> Outcome {
