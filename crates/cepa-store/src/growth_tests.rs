@@ -6,7 +6,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use cepa_agent::{Agent, ChatMemory, Commit, Loaded, TurnRow, TurnState, TurnStore, Version, store::SharedEntry};
+use cepa_agent::{
+    Agent, ChatMemory, Commit, Loaded, TurnRow, TurnState, TurnStore, Version,
+    store::{SharedEntry, TurnChange},
+};
 use cepa_core::{Entry, Message, RawJson, Tool, ToolOutput, ToolSpec};
 use cepa_testkit::{
     scripted::{Reply, ScriptedModel},
@@ -117,6 +120,42 @@ async fn a_long_conversation_costs_no_more_than_a_short_one() {
         }
     }
     println!("{short:?}");
+}
+
+/// What it costs to begin, end and ask about turns after so many that are over, in one conversation or each in its own.
+async fn costs_after(turns: u64, conversations: u64) -> Vec<(&'static str, usize)> {
+    let steps = Arc::new(AtomicUsize::new(0));
+    let store = counted(&steps).await;
+    let mut costs = Vec::new();
+    for n in 0..turns {
+        costs.clear();
+        let mut spent = |name: &'static str| costs.push((name, steps.swap(0, Ordering::Relaxed)));
+        let conversation = format!("c{}", n % conversations);
+        let row = TurnRow { conversation: conversation.clone(), ..turn(n) };
+        let token = store.lease(&conversation, "me", 0, 1_000).await.unwrap().token;
+        spent("lease");
+        store.begin(row.clone(), token).await.unwrap();
+        spent("begin");
+        assert_eq!(store.live_turns(Some(&conversation)).await.unwrap().len(), 1);
+        spent("what is live in the conversation");
+        assert_eq!(store.live_turns(None).await.unwrap().len(), 1);
+        spent("what is live");
+        let change = TurnChange { state: TurnState::Completed, data: row.data, carried: None };
+        store.commit(&row.id, token, Commit { turn: Some(change), at: 120, ..Commit::default() }).await.unwrap();
+        spent("end");
+    }
+    costs
+}
+
+// M8: turns that are over cost those that come later nothing.
+#[tokio::test]
+async fn a_turn_after_many_costs_no_more_than_one_after_few() {
+    for conversations in [1, 20] {
+        let few = costs_after(30, conversations).await;
+        for ((name, few), (_, many)) in few.iter().zip(costs_after(1_000, conversations).await) {
+            assert!(few.abs_diff(many) <= SLACK, "{name}: {few} steps, {many} after many turns");
+        }
+    }
 }
 
 /// Counts the entries that loads bring.

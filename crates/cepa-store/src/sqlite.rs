@@ -315,3 +315,6 @@ mod growth_tests;
 #[cfg(test)]
 #[path = "sqlite_tests.rs"]
 mod sqlite_tests;
+#[cfg(test)]
+#[path = "together_tests.rs"]
+mod together_tests;

@@ -6,7 +6,7 @@ use cepa_agent::{
     store::{Opened, carried_json},
 };
 use cepa_core::RawJson;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use crate::{
     calls,
@@ -254,13 +254,26 @@ pub(crate) fn turn(connection: &Connection, id: &str) -> Result<Option<StoredTur
     Ok(Some(StoredTurn { row, calls, pauses: pauses::of_turn(connection, key)? }))
 }
 
+/// Selects what [`live`] reads: by the index of live turns, else SQLite would look at every turn in order of their keys.
+macro_rules! select_live {
+    ($more:literal) => {
+        concat!(
+            "SELECT t.id, c.id, t.state = 'paused'
+                AND EXISTS (SELECT 1 FROM pauses p WHERE p.turn = t.key AND p.state = 'pending')
+             FROM turns t INDEXED BY turns_live JOIN conversations c ON c.key = t.conversation
+             WHERE t.state IN ('running', 'paused') ",
+            $more,
+            " ORDER BY t.key"
+        )
+    };
+}
+
 pub(crate) fn live(connection: &Connection, conversation: Option<&str>) -> Result<Vec<LiveTurn>, Failure> {
-    let mut statement = connection.prepare_cached(
-        "SELECT t.id, c.id, t.state = 'paused'
-            AND EXISTS (SELECT 1 FROM pauses p WHERE p.turn = t.key AND p.state = 'pending')
-         FROM turns t JOIN conversations c ON c.key = t.conversation
-         WHERE t.state IN ('running', 'paused') AND (?1 IS NULL OR c.id = ?1) ORDER BY t.key",
-    )?;
     let live = |row: &Row<'_>| Ok(LiveTurn { id: row.get(0)?, conversation: row.get(1)?, paused: row.get(2)? });
-    Ok(statement.query_map([conversation], live)?.collect::<rusqlite::Result<_>>()?)
+    let (sql, params) = match &conversation {
+        None => (select_live!(""), &[] as &[&str]),
+        Some(id) => (select_live!("AND c.id = ?1"), std::slice::from_ref(id)),
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.query_map(params_from_iter(params), live)?.collect::<rusqlite::Result<_>>()?)
 }

@@ -239,7 +239,7 @@ fn spoil_index(image: &mut Image, rng: &mut Rng) -> &'static str {
 
 const WAL_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
-const PAGE: usize = 4096;
+const PAGE: usize = 1024;
 const FRAME: usize = FRAME_HEADER + PAGE;
 
 fn tries(least: usize) -> usize {

@@ -166,8 +166,8 @@ fn the_limit_for_files_at_any_write() {
         drop(holder);
         place.recover_and_judge("no limit");
 
-        // A frame is a little longer than 8 blocks: none is stepped over.
-        let all: Vec<u64> = (begins..ends).step_by(8).collect();
+        // A frame is a little longer than 2 blocks: none is stepped over.
+        let all: Vec<u64> = (begins..ends).step_by(2).collect();
         let count = number("CEPA_SOAK_DISK").unwrap_or(LIMITS).min(all.len());
         let mut limits: Vec<u64> = (0..count).map(|n| all[n * all.len() / count]).collect();
         // The last write of all gives the lease back.
@@ -226,7 +226,7 @@ impl Drop for Small<'_> {
 // D5, D2: a file system that fills up in the middle of turns, and is given room later.
 #[test]
 fn a_file_system_that_is_full() {
-    for (program, kilobytes) in [(Program::CutResult, 600), (Program::Sensitive, 680), (Program::Batch, 760)] {
+    for (program, kilobytes) in [(Program::CutResult, 220), (Program::Sensitive, 240), (Program::Batch, 260)] {
         let mut place = Place::new(program);
         let at = place.folder.path().join("small");
         fs::create_dir(&at).unwrap();
