@@ -21,6 +21,8 @@ fn what_becomes_arguments() {
         ),
         ("{\"z\":1,\"a\":{\"y\":[null]}}", "{\"z\":1,\"a\":{\"y\":[null]}}"),
         ("{\"\":\"\\u0000 北京\"}", "{\"\":\"\\u0000 北京\"}"),
+        // A name that a JSON reader uses inside itself is one like any other.
+        ("{\"$serde_json::private::RawValue\":\"x\"}", "{\"$serde_json::private::RawValue\":\"x\"}"),
         // Encoded twice, and thrice.
         (r#""{\"a\":1}""#, r#"{"a":1}"#),
         (r#""\"{\\\"a\\\":1}\"""#, r#"{"a":1}"#),

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     classify::{request_id, wait},
-    http::{Deadline, HttpClient, HttpRequest, HttpResponse},
+    http::{Deadline, HttpClient, HttpRequest, HttpResponse, Prepared},
     limit::Limiter,
     retry::{Failed, RetryPolicy, retry},
     secret::{self, ApiKey},
@@ -77,6 +77,9 @@ pub struct Client<D> {
 struct Inside<D> {
     dialect: D,
     target: Target,
+    /// The requests for a reply in one piece, and as a stream.
+    whole: Result<Prepared, Error>,
+    streamed: Result<Prepared, Error>,
 }
 
 /// What a call waits for no longer than.
@@ -97,7 +100,13 @@ impl<D> Clone for Client<D> {
 impl<D: Dialect> Client<D> {
     /// A client that speaks this dialect with that endpoint.
     pub fn new(dialect: D, target: Target) -> Self {
-        Self { inside: Arc::new(Inside { dialect, target }), limiter: None, caps: Caps::default() }
+        let prepare = |delivery| {
+            let mut post = HttpRequest::post(&dialect.address(&target.url, delivery), Vec::new())?;
+            post.headers_mut().extend(target.headers.clone());
+            Ok(target.http.prepare(post))
+        };
+        let (whole, streamed) = (prepare(Delivery::Whole), prepare(Delivery::Streamed));
+        Self { inside: Arc::new(Inside { dialect, target, whole, streamed }), limiter: None, caps: Caps::default() }
     }
 
     /// Shares a limit with other clients; `None` for none.
@@ -178,10 +187,9 @@ impl<D: Dialect> Client<D> {
         sink: EventSink,
     ) -> Result<ChatResponse, Failed> {
         let target = &self.inside.target;
-        let delivery = if sink.is_wanted() { Delivery::Streamed } else { Delivery::Whole };
-        let mut post = HttpRequest::post(&self.inside.dialect.address(&target.url, delivery), body)?;
-        post.headers_mut().extend(target.headers.clone());
-        let mut response = target.http.send_until(post, request.context.cancel(), until.end).await?;
+        let post = if sink.is_wanted() { &self.inside.streamed } else { &self.inside.whole };
+        let post = post.as_ref().map_err(Clone::clone)?;
+        let mut response = target.http.send_until(post, body, request.context.cancel(), until.end).await?;
         if !response.is_success() {
             return Err(response.into_error(&target.origin.provider, target.key.as_ref()).await.into());
         }

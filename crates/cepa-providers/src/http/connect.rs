@@ -143,26 +143,14 @@ impl Connector {
         let plain = url.scheme() == Some(&Scheme::HTTP);
         plain.then(|| self.0.proxies().route(url).ok().flatten()?.authorization.clone()).flatten()
     }
-}
 
-impl Service<Uri> for Connector {
-    type Response = TokioIo<Counted>;
-    type Error = ConnectError;
-    type Future = BoxFuture<TokioIo<Counted>, ConnectError>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, url: Uri) -> Self::Future {
-        let shared = self.0.clone();
-        Box::pin(async move {
-            let limit = shared.settings.connect_timeout;
-            match tokio::time::timeout(limit, shared.connect(url)).await {
-                Ok(connected) => connected.map(|stream| TokioIo::new(Counted::new(stream))),
-                Err(_) => Err(ConnectError::Late(limit)),
-            }
-        })
+    /// A new connection.
+    pub(super) async fn connect(&self, url: &Uri) -> Result<Counted, ConnectError> {
+        let limit = self.0.settings.connect_timeout;
+        match tokio::time::timeout(limit, self.0.connect(url.clone())).await {
+            Ok(connected) => connected.map(Counted::new),
+            Err(_) => Err(ConnectError::Late(limit)),
+        }
     }
 }
 

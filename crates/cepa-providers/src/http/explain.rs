@@ -3,12 +3,12 @@
 use std::{borrow::Cow, error::Error as StdError, io, time::Duration};
 
 use cepa_core::{Error, ErrorKind};
-use hyper_util::client::legacy;
 use rustls::CertificateError;
 
 use super::{
     connect::{ConnectError, Unresolved},
     heads::Endless,
+    pool::SendError,
 };
 use crate::classify::line;
 
@@ -53,10 +53,10 @@ pub(super) fn body_broke(host: &str, error: hyper::Error) -> Error {
         .with_source(error)
 }
 
-pub(super) fn request_failed(host: &str, error: legacy::Error) -> Error {
-    let (kind, text, retryable) = match find::<ConnectError>(&error) {
-        Some(error) => not_reached(host, error),
-        None => not_served(host, &error),
+pub(super) fn request_failed(host: &str, error: SendError) -> Error {
+    let (kind, text, retryable) = match &error {
+        SendError::Connect(error) => not_reached(host, error),
+        SendError::Http(error) => not_served(host, error),
     };
     Error::new(kind, text).with_retryable(retryable).with_source(error)
 }
@@ -135,15 +135,14 @@ fn tls(host: &str, error: &io::Error) -> Told {
 }
 
 /// Connected; then the request failed.
-fn not_served(host: &str, error: &legacy::Error) -> Told {
-    let problem = find::<hyper::Error>(error);
+fn not_served(host: &str, error: &hyper::Error) -> Told {
     // hyper says so to servers only; to clients in words.
-    if problem.is_some_and(|error| error.is_parse() && error.to_string().contains("too large")) {
+    if error.is_parse() && error.to_string().contains("too large") {
         let text =
             format!("{host} answered with too many or too large headers (100 are read): check what stands between");
         return (ErrorKind::Decode, text.into(), false);
     }
-    if problem.is_some_and(|error| error.is_parse() || error.is_parse_status()) {
+    if error.is_parse() || error.is_parse_status() {
         let text =
             format!("{host} answered with something that is not HTTP: check the base URL, its port, and http or https");
         return (ErrorKind::Decode, text.into(), false);

@@ -6,6 +6,7 @@
 mod connect;
 mod explain;
 mod heads;
+mod pool;
 mod proxy;
 mod request;
 mod response;
@@ -13,30 +14,20 @@ mod settings;
 mod stream;
 mod tls;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, pin::pin, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use cepa_core::Error;
-use hyper_util::{
-    client::legacy::Client,
-    rt::{TokioExecutor, TokioTimer},
-};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use connect::Connector;
+use pool::Pool;
 pub use request::HttpRequest;
-use request::Pieces;
+pub(crate) use request::Prepared;
 pub use response::HttpResponse;
 use response::Limits;
 pub use settings::{HttpSettings, Proxy};
-
-/// An idle connection is closed after this time: a bit before the minute after which common load balancers close it,
-/// so that a request does not meet a connection that is just going away.
-const POOL_IDLE: Duration = Duration::from_secs(50);
-
-/// HTTP/2 pings while a request is open, so that a connection that died unnoticed does not hold it until its timeout.
-const PING_EVERY: Duration = Duration::from_secs(30);
-const PING_ANSWER: Duration = Duration::from_secs(20);
 
 /// A client with its settings and its pool of connections. Cloning it shares both.
 ///
@@ -58,7 +49,7 @@ const PING_ANSWER: Duration = Duration::from_secs(20);
 pub struct HttpClient {
     settings: Arc<HttpSettings>,
     connector: Connector,
-    client: Client<Connector, Pieces>,
+    pool: Pool,
 }
 
 impl fmt::Debug for HttpClient {
@@ -94,14 +85,8 @@ impl HttpClient {
     pub fn new(settings: HttpSettings) -> Self {
         let settings = Arc::new(settings);
         let connector = Connector::new(settings.clone());
-        let client = Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(POOL_IDLE)
-            .http2_keep_alive_interval(PING_EVERY)
-            .http2_keep_alive_timeout(PING_ANSWER)
-            .build(connector.clone());
-        Self { settings, connector, client }
+        let pool = Pool::new(connector.clone());
+        Self { settings, connector, pool }
     }
 
     /// When a call that begins now is given up.
@@ -120,27 +105,34 @@ impl HttpClient {
     /// in time, `cancelled`, `decode` if what came back is not HTTP or has an encoding that was not asked for,
     /// `invalid_config` for an unusable proxy. Messages name the host and never the key.
     pub async fn send(&self, request: HttpRequest, cancel: &CancellationToken) -> Result<HttpResponse, Error> {
-        self.send_until(request, cancel, self.deadline()).await
+        let (request, body) = request.prepare(&self.settings);
+        self.send_until(&request, body, cancel, self.deadline()).await
+    }
+
+    /// What is the same in each request like this one; its body is left out.
+    pub(crate) fn prepare(&self, request: HttpRequest) -> Prepared {
+        request.prepare(&self.settings).0
     }
 
     /// [`send`](Self::send) within a call that began before.
     pub(crate) async fn send_until(
         &self,
-        request: HttpRequest,
+        to: &Prepared,
+        body: Vec<Bytes>,
         cancel: &CancellationToken,
         deadline: Option<Deadline>,
     ) -> Result<HttpResponse, Error> {
         let start = Instant::now();
-        let host = request.host().to_owned();
-        let proxy_authorization = self.connector.proxy_authorization(request.url());
-        let request = request.into_http(&self.settings, proxy_authorization);
+        let host = to.name();
+        let request = to.request(body, self.connector.proxy_authorization(to.url()));
         let (limit, is_last) = Deadline::within(deadline, self.settings.response_timeout);
-        let sending = timeout(limit, self.client.request(request));
-        let response = match cancel.run_until_cancelled(sending).await {
-            None => return Err(explain::cancelled(&host)),
-            Some(Err(_)) if let Some(total) = is_last => return Err(explain::endless(&host, total)),
-            Some(Err(_)) => return Err(explain::no_answer(&host, self.settings.response_timeout)),
-            Some(Ok(Err(error))) => return Err(explain::request_failed(&host, error)),
+        let sending = pin!(self.pool.send(to, request));
+        let sending = timeout(limit, sending);
+        let (response, lease) = match cancel.run_until_cancelled(sending).await {
+            None => return Err(explain::cancelled(host)),
+            Some(Err(_)) if let Some(total) = is_last => return Err(explain::endless(host, total)),
+            Some(Err(_)) => return Err(explain::no_answer(host, self.settings.response_timeout)),
+            Some(Ok(Err(error))) => return Err(explain::request_failed(host, error)),
             Some(Ok(Ok(response))) => response,
         };
         let limits = Limits {
@@ -150,6 +142,6 @@ impl HttpClient {
             deadline,
             bytes: self.settings.max_body_bytes,
         };
-        HttpResponse::new(host, response, limits, cancel.clone())
+        HttpResponse::new(host.clone(), response, lease, limits, cancel.clone())
     }
 }

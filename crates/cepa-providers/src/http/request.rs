@@ -5,6 +5,7 @@ use std::{
     convert::Infallible,
     fmt,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -12,8 +13,8 @@ use bytes::Bytes;
 use cepa_core::{Error, ErrorKind};
 use http::{
     HeaderMap, HeaderValue, Method, Request, Uri,
-    header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, PROXY_AUTHORIZATION, TRANSFER_ENCODING, USER_AGENT},
-    uri::Authority,
+    header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, PROXY_AUTHORIZATION, TRANSFER_ENCODING, USER_AGENT},
+    uri::{Authority, Scheme},
 };
 use hyper::body::{Body, Frame, SizeHint};
 
@@ -73,12 +74,8 @@ impl HttpRequest {
         self.url.authority().map_or("", |authority| authority.as_str())
     }
 
-    pub(super) fn url(&self) -> &Uri {
-        &self.url
-    }
-
-    /// What hyper sends: these headers over the settings', and those that describe the body.
-    pub(super) fn into_http(self, settings: &HttpSettings, proxy: Option<HeaderValue>) -> Request<Pieces> {
+    /// What is the same in each request like this one, and its body.
+    pub(super) fn prepare(self, settings: &HttpSettings) -> (Prepared, Vec<Bytes>) {
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("cepa/", env!("CARGO_PKG_VERSION"))));
         for more in [settings.headers.clone(), self.headers] {
@@ -91,7 +88,64 @@ impl HttpRequest {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.remove(TRANSFER_ENCODING);
         headers.remove(CONTENT_LENGTH);
-        let body = Pieces::new(self.body);
+        if self.method != Method::GET {
+            // Each request puts its own in this place.
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(0));
+        }
+        let host = host(&self.url);
+        // Without TLS there is no HTTP/2, which has another place for it.
+        if let Some(host) = host.clone().filter(|_| self.url.scheme() == Some(&Scheme::HTTP)) {
+            headers.entry(HOST).or_insert(host);
+        }
+        // Room for what each request adds: a full map would grow in each of them.
+        headers.reserve(4);
+        let name = self.url.authority().map_or("", Authority::as_str).into();
+        let path = self.url.path_and_query().cloned().map_or_else(Uri::default, Uri::from);
+        (Prepared { method: self.method, url: self.url, path, host, name, headers }, self.body)
+    }
+}
+
+/// The host, and the port where it is not the usual one.
+fn host(url: &Uri) -> Option<HeaderValue> {
+    let authority = url.authority()?;
+    let usual = if url.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
+    let is_usual = authority.port_u16().is_none_or(|port| port == usual);
+    HeaderValue::from_str(if is_usual { authority.host() } else { authority.as_str() }).ok()
+}
+
+/// A request without its body: address and headers, made once for many requests.
+#[derive(Clone)]
+pub(crate) struct Prepared {
+    method: Method,
+    url: Uri,
+    /// The address as the server itself is asked for it.
+    path: Uri,
+    host: Option<HeaderValue>,
+    name: Arc<str>,
+    headers: HeaderMap,
+}
+
+impl fmt::Debug for Prepared {
+    /// As [`HttpRequest`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared").field("method", &self.method).field("host", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Prepared {
+    pub(super) fn url(&self) -> &Uri {
+        &self.url
+    }
+
+    /// How messages name the server.
+    pub(super) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// What hyper sends, once it is addressed: these headers, and those that describe the body.
+    pub(super) fn request(&self, body: Vec<Bytes>, proxy: Option<HeaderValue>) -> Request<Pieces> {
+        let body = Pieces::new(body);
+        let mut headers = self.headers.clone();
         if self.method != Method::GET {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(body.left));
         }
@@ -99,10 +153,22 @@ impl HttpRequest {
             headers.insert(PROXY_AUTHORIZATION, proxy);
         }
         let mut request = Request::new(body);
-        *request.method_mut() = self.method;
-        *request.uri_mut() = self.url;
+        *request.method_mut() = self.method.clone();
         *request.headers_mut() = headers;
         request
+    }
+
+    /// For a connection of HTTP/1.1.
+    pub(super) fn address_http1(&self, request: &mut Request<Pieces>, is_proxied: bool) {
+        *request.uri_mut() = if is_proxied { &self.url } else { &self.path }.clone();
+        if let Some(host) = self.host.clone().filter(|_| self.url.scheme() == Some(&Scheme::HTTPS)) {
+            request.headers_mut().entry(HOST).or_insert(host);
+        }
+    }
+
+    /// For a connection of HTTP/2.
+    pub(super) fn address_http2(&self, request: &mut Request<Pieces>) {
+        *request.uri_mut() = self.url.clone();
     }
 }
 
@@ -138,8 +204,9 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    fn new(pieces: Vec<Bytes>) -> Self {
-        let pieces: VecDeque<Bytes> = pieces.into_iter().filter(|piece| !piece.is_empty()).collect();
+    fn new(mut pieces: Vec<Bytes>) -> Self {
+        pieces.retain(|piece| !piece.is_empty());
+        let pieces = VecDeque::from(pieces);
         let left = pieces.iter().fold(0_u64, |sum, piece| sum.saturating_add(length(piece)));
         Self { pieces, left }
     }

@@ -4,6 +4,7 @@ use std::{
     fmt,
     future::poll_fn,
     pin::Pin,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -14,7 +15,7 @@ use hyper::body::{Body, Incoming};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{Deadline, explain};
+use super::{Deadline, explain, pool::Lease};
 use crate::{
     classify::{Failure, classify},
     secret::ApiKey,
@@ -41,10 +42,12 @@ pub(super) struct Limits {
 
 /// A response whose body has not been read. Dropping it ends the connection, or its part of one.
 pub struct HttpResponse {
-    host: String,
+    host: Arc<str>,
     status: StatusCode,
     headers: HeaderMap,
     body: State,
+    /// The connection, while it is this response's alone.
+    lease: Option<Lease>,
     limits: Limits,
     cancel: CancellationToken,
 }
@@ -68,12 +71,16 @@ impl fmt::Debug for HttpResponse {
 
 impl HttpResponse {
     pub(super) fn new(
-        host: String,
+        host: Arc<str>,
         response: Response<Incoming>,
+        mut lease: Option<Lease>,
         limits: Limits,
         cancel: CancellationToken,
     ) -> Result<Self, Error> {
         let (head, body) = response.into_parts();
+        if body.is_end_stream() {
+            give_back(&mut lease);
+        }
         let encoding =
             head.headers.get(header::CONTENT_ENCODING).map(|value| String::from_utf8_lossy(value.as_bytes()));
         let body = match encoding {
@@ -86,7 +93,7 @@ impl HttpResponse {
             }
             _ => State::Open(body),
         };
-        Ok(Self { host, status: head.status, headers: head.headers, body, limits, cancel })
+        Ok(Self { host, status: head.status, headers: head.headers, body, lease, limits, cancel })
     }
 
     /// The HTTP status.
@@ -131,9 +138,14 @@ impl HttpResponse {
         }
         let piece = timeout(limit, data(body));
         let problem = match self.cancel.run_until_cancelled(piece).await {
-            Some(Ok(Some(Ok(data)))) => return Ok(Some(data)),
+            Some(Ok(Some(Ok(data)))) => {
+                if body.is_end_stream() {
+                    self.end();
+                }
+                return Ok(Some(data));
+            }
             Some(Ok(None)) => {
-                self.body = State::Ended;
+                self.end();
                 return Ok(None);
             }
             Some(Ok(Some(Err(error)))) => explain::body_broke(&self.host, error),
@@ -142,6 +154,12 @@ impl HttpResponse {
             None => explain::cancelled(&self.host),
         };
         Err(self.fail(problem))
+    }
+
+    /// All of the body was read.
+    fn end(&mut self) {
+        self.body = State::Ended;
+        give_back(&mut self.lease);
     }
 
     /// Closes the body at once and remembers why.
@@ -236,6 +254,12 @@ impl HttpResponse {
             }
         }
         Ok(None)
+    }
+}
+
+fn give_back(lease: &mut Option<Lease>) {
+    if let Some(lease) = lease.take() {
+        lease.give_back();
     }
 }
 

@@ -199,6 +199,21 @@ fn every_dialect(
     }
 }
 
+/// Brackets in texts, and brackets beside each other, make nothing deep.
+#[test]
+fn many_brackets_are_no_depth() {
+    let text = format!(r#"[{}"{}"]"#, "[],{},".repeat(300), "[{".repeat(300));
+    for most in [2, 3] {
+        Caps { json_depth: most, ..Caps::default() }.check_depth(text.as_bytes()).unwrap();
+    }
+    Caps { json_depth: 1, ..Caps::default() }.check_depth(text.as_bytes()).unwrap_err();
+    for (json, begins) in
+        [(" \r\n\t\x0b {", "{"), ("\u{feff}\u{a0} [", "["), (" \u{2003}", ""), ("", ""), ("\x1fé", "\x1fé")]
+    {
+        assert_eq!(begin(json.as_bytes()), begins.as_bytes(), "{json:?}");
+    }
+}
+
 fn nested(depth: usize) -> [String; 2] {
     let list = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     [list, format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth))]

@@ -157,6 +157,60 @@ async fn connections_are_kept_and_shared_by_clones() {
 }
 
 #[tokio::test]
+async fn requests_at_the_same_time_have_connections_of_their_own_which_are_kept() {
+    let server = Server::answering("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await;
+    let client = HttpClient::new(settings());
+    let url = server.url();
+    for _ in 0..3 {
+        let [one, two, three] = [post(&client, &url), post(&client, &url), post(&client, &url)];
+        let (one, two, three) = tokio::join!(one, two, three);
+        for response in [one, two, three] {
+            assert_eq!(response.unwrap().collect().await.unwrap(), "{}");
+        }
+    }
+    assert_eq!((server.connections(), server.requests()), (3, 9));
+}
+
+/// Each request has the host that it is for, and no connection leads to another server than it was made for.
+#[tokio::test]
+async fn each_server_has_its_own_connections() {
+    let servers = [recording().await, recording().await];
+    let client = HttpClient::new(settings());
+    for _ in 0..3 {
+        for (server, _) in &servers {
+            post(&client, &server.url()).await.unwrap();
+        }
+    }
+    for (server, seen) in servers {
+        assert_eq!((server.connections(), server.requests()), (1, 3));
+        let host = format!("\r\nhost: {}\r\n", server.address);
+        assert!(seen.lock().unwrap().iter().all(|(head, _)| head.contains(&host)));
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_nobody_uses_is_closed() {
+    let (closed, mut is_closed) = tokio::sync::mpsc::channel(1);
+    let server = Server::start(move |mut peer| {
+        let closed = closed.clone();
+        async move {
+            peer.request().await;
+            peer.send(EMPTY).await;
+            peer.closed().await;
+            closed.send(()).await.unwrap();
+        }
+    })
+    .await;
+    let client = HttpClient::new(settings());
+    post(&client, &server.url()).await.unwrap();
+    tokio::task::yield_now().await;
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(51)).await;
+    tokio::time::resume();
+    soon(is_closed.recv()).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_connection_that_the_server_has_closed_is_not_used_again() {
     let server = Server::start(|mut peer| async move {
         peer.request().await;

@@ -3,6 +3,8 @@
 //! Calls run only behind a word that is known to mean that the model had finished. Behind any other the last call may be
 //! cut, and a call that was cut in front of its arguments reads as one without any.
 
+use std::borrow::Cow;
+
 use cepa_core::{Error, ErrorKind, FinishReason, Origin};
 
 /// The word for why the reply ended.
@@ -56,7 +58,9 @@ impl Meaning {
 
 fn meaning(word: &str) -> Meaning {
     use FinishReason::{ContentFilter, Length, Other, Refusal, Stop, ToolCalls};
-    Meaning::Ended(match word.to_ascii_lowercase().as_str() {
+    let is_lower = !word.bytes().any(|byte| byte.is_ascii_uppercase());
+    let word = if is_lower { Cow::Borrowed(word) } else { Cow::Owned(word.to_ascii_lowercase()) };
+    Meaning::Ended(match &*word {
         "stop" => Stop,
         // Together, and Hugging Face's server (<https://huggingface.co/docs/text-generation-inference/reference/launcher>).
         "eos" | "eos_token" => Stop,

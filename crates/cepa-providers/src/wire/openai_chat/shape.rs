@@ -117,12 +117,11 @@ pub(super) struct Words {
 
 impl<'de> Deserialize<'de> for Words {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = RawJson::deserialize(deserializer)?;
         let mut words = Self::default();
+        let Some(raw) = Option::<RawJson>::deserialize(deserializer)? else { return Ok(words) };
         match raw.as_str().as_bytes().first() {
             Some(b'"') => words.written = Text::of(raw),
             Some(b'[') => elements(raw.as_str(), |part| words.part(part)).map_err(de::Error::custom)?,
-            _ if raw.as_str() == "null" => {}
             _ => return Err(de::Error::custom("content is neither a text nor parts")),
         }
         Ok(words)

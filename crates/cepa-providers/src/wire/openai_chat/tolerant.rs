@@ -77,7 +77,7 @@ impl Text {
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        RawJson::deserialize(deserializer).map(Self::of)
+        Ok(Option::<RawJson>::deserialize(deserializer)?.map_or_else(Self::default, Self::of))
     }
 }
 
