@@ -1,33 +1,36 @@
 //! What a reply cost, in the words of the servers that speak this wire.
 
-use cepa_core::{RawJson, Usage};
+use cepa_core::Usage;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 /// The members that are read.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Counts {
-    prompt_tokens: Option<RawJson>,
-    completion_tokens: Option<RawJson>,
-    total_tokens: Option<RawJson>,
-    reasoning_tokens: Option<RawJson>,
-    cached_tokens: Option<RawJson>,
-    prompt_cache_hit_tokens: Option<RawJson>,
-    prompt_tokens_details: Option<RawJson>,
-    completion_tokens_details: Option<RawJson>,
+struct Counts<'a> {
+    #[serde(borrow)]
+    prompt_tokens: Option<&'a RawValue>,
+    completion_tokens: Option<&'a RawValue>,
+    total_tokens: Option<&'a RawValue>,
+    reasoning_tokens: Option<&'a RawValue>,
+    cached_tokens: Option<&'a RawValue>,
+    prompt_cache_hit_tokens: Option<&'a RawValue>,
+    prompt_tokens_details: Option<&'a RawValue>,
+    completion_tokens_details: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Details {
-    cached_tokens: Option<RawJson>,
-    cache_write_tokens: Option<RawJson>,
-    reasoning_tokens: Option<RawJson>,
+struct Details<'a> {
+    #[serde(borrow)]
+    cached_tokens: Option<&'a RawValue>,
+    cache_write_tokens: Option<&'a RawValue>,
+    reasoning_tokens: Option<&'a RawValue>,
 }
 
 /// Reads a `usage` object; what is missing or of a wrong type counts as not told. `None` if neither count is told.
-pub(super) fn read(raw: &RawJson) -> Option<Usage> {
-    let counts: Counts = object(Some(raw))?;
+pub(super) fn read(raw: &RawValue) -> Option<Usage> {
+    let counts: Counts<'_> = object(raw.get())?;
     let input = number(counts.prompt_tokens);
     let output = number(counts.completion_tokens);
     if input.is_none() && output.is_none() {
@@ -35,8 +38,8 @@ pub(super) fn read(raw: &RawJson) -> Option<Usage> {
     }
     let input = input.unwrap_or_default();
     let mut output = output.unwrap_or_default();
-    let of_prompt: Details = object(counts.prompt_tokens_details.as_ref()).unwrap_or_default();
-    let of_completion: Details = object(counts.completion_tokens_details.as_ref()).unwrap_or_default();
+    let of_prompt = details(counts.prompt_tokens_details);
+    let of_completion = details(counts.completion_tokens_details);
     let reasoning = number(of_completion.reasoning_tokens).or(number(counts.reasoning_tokens)).unwrap_or(0);
     // xAI and Gemini count reasoning beside the completion; their total tells
     // (<https://docs.x.ai/docs/guides/reasoning>).
@@ -57,16 +60,20 @@ pub(super) fn read(raw: &RawJson) -> Option<Usage> {
     })
 }
 
+fn details(raw: Option<&RawValue>) -> Details<'_> {
+    raw.and_then(|raw| object(raw.get())).unwrap_or_default()
+}
+
 /// Structs can be read from arrays too; here only from objects.
-fn object<'a, T: Deserialize<'a>>(raw: Option<&'a RawJson>) -> Option<T> {
-    raw.filter(|raw| raw.is_object())?.read().ok()
+fn object<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
+    json.starts_with('{').then(|| serde_json::from_str(json).ok())?
 }
 
 /// A count; some servers write it with a decimal point.
-fn number(raw: Option<RawJson>) -> Option<u64> {
-    let raw = raw?;
-    raw.as_str().parse().ok().or_else(|| {
-        let float = raw.as_str().parse().ok().filter(|float: &f64| (0.0..=9_007_199_254_740_992.0).contains(float))?;
+fn number(raw: Option<&RawValue>) -> Option<u64> {
+    let raw = raw?.get();
+    raw.parse().ok().or_else(|| {
+        let float = raw.parse().ok().filter(|float: &f64| (0.0..=9_007_199_254_740_992.0).contains(float))?;
         format!("{float:.0}").parse().ok()
     })
 }
