@@ -70,20 +70,33 @@ pub enum AgentEvent {
 
 /// Who listens. A listener that panics is logged and never changes a turn.
 #[derive(Clone, Default)]
-pub struct Listeners(Vec<Listener>);
+pub struct Listeners {
+    listening: Vec<Listener>,
+    /// Who keeps the events.
+    keeping: Vec<Keeper>,
+}
 
 /// A function that is told of events.
 type Listener = Arc<dyn Fn(&AgentEvent) + Send + Sync>;
 
+/// A function that events are handed to.
+type Keeper = Arc<dyn Fn(AgentEvent) + Send + Sync>;
+
 impl Listeners {
     /// Adds a listener.
     pub fn push(&mut self, listener: Arc<dyn Fn(&AgentEvent) + Send + Sync + 'static>) {
-        self.0.push(listener);
+        self.listening.push(listener);
+    }
+
+    /// Adds somebody who keeps the events, and gets each when the listeners were told of it.
+    pub(crate) fn push_keeper(&mut self, keeper: impl Fn(AgentEvent) + Send + Sync + 'static) {
+        self.keeping.push(Arc::new(keeper));
     }
 
     /// Adds the listeners of another.
     pub(crate) fn extend(&mut self, other: &Self) {
-        self.0.extend(other.0.iter().cloned());
+        self.listening.extend(other.listening.iter().cloned());
+        self.keeping.extend(other.keeping.iter().cloned());
     }
 
     /// Whether there is nobody.
@@ -93,17 +106,35 @@ impl Listeners {
 
     /// Tells everybody.
     pub fn emit(&self, event: &AgentEvent) {
-        for listener in &self.0 {
-            if catch_unwind(AssertUnwindSafe(|| listener(event))).is_err() {
-                tracing::warn!("an event listener panicked; the turn goes on");
-            }
+        self.tell(event);
+        for keeper in &self.keeping {
+            contained(|| keeper(event.clone()));
         }
+    }
+
+    /// Tells everybody, and hands the event to whoever keeps it: it is not copied for one.
+    pub(crate) fn hand(&self, event: AgentEvent) {
+        let [keeper] = &*self.keeping else { return self.emit(&event) };
+        self.tell(&event);
+        contained(|| keeper(event));
+    }
+
+    fn tell(&self, event: &AgentEvent) {
+        for listener in &self.listening {
+            contained(|| listener(event));
+        }
+    }
+}
+
+fn contained(told: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(told)).is_err() {
+        tracing::warn!("an event listener panicked; the turn goes on");
     }
 }
 
 impl std::fmt::Debug for Listeners {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Listeners({})", self.0.len())
+        write!(f, "Listeners({})", self.listening.len() + self.keeping.len())
     }
 }
 

@@ -121,7 +121,7 @@ impl KernelHost {
         EventSink::new(move |event| {
             let told = written.lock().unwrap_or_else(PoisonError::into_inner).translate(event);
             if let Some(told) = told {
-                listeners.emit(&told);
+                listeners.hand(told);
             }
         })
     }
@@ -374,6 +374,6 @@ impl Host for KernelHost {
     }
 
     fn tell(&self, event: AgentEvent) {
-        self.listeners.emit(&event);
+        self.listeners.hand(event);
     }
 }

@@ -20,6 +20,8 @@ use crate::{
 /// The events of a turn; the last one is [`AgentEvent::Done`] or an error.
 pub struct TurnStream {
     turn: Option<BoxFuture<'static, Result<TurnResult, TurnError>>>,
+    /// What was told and is not read yet; the turn is gone on with when nothing is left of it.
+    ready: VecDeque<AgentEvent>,
     events: Arc<Mutex<Events>>,
 }
 
@@ -32,22 +34,35 @@ struct Events {
 
 impl TurnStream {
     /// Options that hand their events to a new stream, and the stream without its turn.
-    pub(crate) fn attach(options: TurnOptions) -> (TurnOptions, Self) {
+    pub(crate) fn attach(mut options: TurnOptions) -> (TurnOptions, Self) {
         let events = Arc::new(Mutex::new(Events::default()));
         let told = events.clone();
-        let options = options.on_event(move |event| {
+        options.stream = true;
+        options.listeners.push_keeper(move |event| {
             let mut events = told.lock().unwrap_or_else(PoisonError::into_inner);
-            events.queue.push_back(event.clone());
+            events.queue.push_back(event);
             if let Some(waker) = events.waker.take() {
                 waker.wake();
             }
         });
-        (options, Self { turn: None, events })
+        (options, Self { turn: None, ready: VecDeque::new(), events })
     }
 
     pub(crate) fn with_turn(mut self, turn: BoxFuture<'static, Result<TurnResult, TurnError>>) -> Self {
         self.turn = Some(turn);
         self
+    }
+
+    /// Takes what was told since, all at once; if it is nothing, this waker is called for the next. Whether it was anything.
+    fn take_told(&mut self, waker: Option<&Waker>) -> bool {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::swap(&mut self.ready, &mut events.queue);
+        if self.ready.is_empty()
+            && let Some(waker) = waker
+        {
+            events.waker = Some(waker.clone());
+        }
+        !self.ready.is_empty()
     }
 
     /// The next event; `None` at the end.
@@ -78,45 +93,30 @@ impl Stream for TurnStream {
     type Item = Result<AgentEvent, TurnError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = |this: &Self| this.events.lock().unwrap_or_else(PoisonError::into_inner).queue.pop_front();
-        if let Some(event) = next(&self) {
+        let this = &mut *self;
+        if let Some(event) = this.ready.pop_front() {
             return Poll::Ready(Some(Ok(event)));
         }
-        let Some(turn) = self.turn.as_mut() else { return Poll::Ready(None) };
+        // What a tool told from a task of its own does not wait for the turn.
+        if this.take_told(None) {
+            return Poll::Ready(this.ready.pop_front().map(Ok));
+        }
+        let Some(turn) = this.turn.as_mut() else { return Poll::Ready(None) };
         if let Poll::Ready(result) = turn.as_mut().poll(context) {
-            self.turn = None;
-            let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-            let last = match result {
-                Ok(result) => {
-                    events.queue.push_back(AgentEvent::Done(Box::new(result)));
-                    Ok(events.queue.pop_front())
-                }
-                Err(error) => Err(error),
-            };
-            // Events that came before the error are lost with it only if nobody reads on.
-            return match last {
-                Ok(event) => Poll::Ready(event.map(Ok)),
-                Err(error) => {
-                    drop(events);
-                    self.turn = Some(Box::pin(std::future::ready(Err(error.clone()))));
-                    match next(&self) {
-                        Some(event) => Poll::Ready(Some(Ok(event))),
-                        None => {
-                            self.turn = None;
-                            Poll::Ready(Some(Err(error)))
-                        }
-                    }
-                }
-            };
-        }
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        match events.queue.pop_front() {
-            Some(event) => Poll::Ready(Some(Ok(event))),
-            None => {
-                events.waker = Some(context.waker().clone());
-                Poll::Pending
+            this.turn = None;
+            this.take_told(None);
+            match result {
+                Ok(result) => this.ready.push_back(AgentEvent::Done(Box::new(result))),
+                Err(error) if this.ready.is_empty() => return Poll::Ready(Some(Err(error))),
+                // Events that came before the error are read before it.
+                Err(error) => this.turn = Some(Box::pin(std::future::ready(Err(error)))),
             }
+            return Poll::Ready(this.ready.pop_front().map(Ok));
         }
+        if this.take_told(Some(context.waker())) {
+            return Poll::Ready(this.ready.pop_front().map(Ok));
+        }
+        Poll::Pending
     }
 }
 

@@ -1,6 +1,9 @@
 //! How much of a reply is taken, whatever the dialect: a server that sends without end must not fill the memory.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+};
 
 use cepa_core::{Args, AssistantMessage, ChatEvent, Error, ErrorKind, EventSink};
 
@@ -159,33 +162,40 @@ fn openings(json: &[u8]) -> usize {
 
 /// Counts what a fold tells, and passes it on while it is within the bounds.
 #[derive(Clone, Debug)]
-pub(super) struct Counter(Arc<Mutex<Counted>>);
+pub(super) struct Counter(Arc<Counted>);
 
 #[derive(Debug)]
 struct Counted {
+    /// How often something of a reply was told.
+    told: AtomicUsize,
+    /// A bound was passed.
+    is_over: AtomicBool,
+    calls: Mutex<Calls>,
+}
+
+#[derive(Debug)]
+struct Calls {
     caps: Caps,
     /// The bytes of each call's arguments.
     args: Vec<usize>,
-    /// How often something of a reply was told.
-    told: usize,
     fault: Option<Error>,
 }
 
 impl Counter {
     pub(super) fn new(caps: Caps) -> Self {
-        Self(Arc::new(Mutex::new(Counted { caps, args: Vec::new(), told: 0, fault: None })))
+        let calls = Mutex::new(Calls { caps, args: Vec::new(), fault: None });
+        Self(Arc::new(Counted { told: AtomicUsize::new(0), is_over: AtomicBool::new(false), calls }))
     }
 
     pub(super) fn set(&self, caps: Caps) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).caps = caps;
+        self.0.calls().caps = caps;
     }
 
     /// A sink before this one.
     pub(super) fn before(&self, inner: EventSink) -> EventSink {
         let counted = Arc::clone(&self.0);
         EventSink::new(move |event| {
-            let within = counted.lock().unwrap_or_else(PoisonError::into_inner).take(&event);
-            if within {
+            if counted.take(&event) {
                 inner.emit(event);
             }
         })
@@ -193,33 +203,48 @@ impl Counter {
 
     /// How often something of a reply was told: words, thoughts, pieces of a call.
     pub(super) fn told(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).told
+        self.0.told.load(Relaxed)
     }
 
     /// # Errors
     /// If a bound was passed.
     pub(super) fn check(&self) -> Result<(), Error> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).fault.clone().map_or(Ok(()), Err)
+        if !self.0.is_over.load(Relaxed) {
+            return Ok(());
+        }
+        self.0.calls().fault.clone().map_or(Ok(()), Err)
     }
 }
 
 impl Counted {
-    fn take(&mut self, event: &ChatEvent) -> bool {
-        if self.fault.is_some() {
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, event: &ChatEvent) -> bool {
+        if self.is_over.load(Relaxed) {
             return false;
         }
         if !matches!(event, ChatEvent::Usage(_) | ChatEvent::Reset) {
-            self.told = self.told.saturating_add(1);
+            self.told.fetch_add(1, Relaxed);
         }
-        let (index, more) = match event {
-            ChatEvent::CallBegun { index, .. } => (*index, 0),
-            ChatEvent::CallArguments { index, delta } => (*index, delta.len()),
+        let within = match event {
+            ChatEvent::CallBegun { index, .. } => self.calls().grows(*index, 0),
+            ChatEvent::CallArguments { index, delta } => self.calls().grows(*index, delta.len()),
             ChatEvent::Reset => {
-                self.args.clear();
-                return true;
+                self.calls().args.clear();
+                true
             }
-            _ => return true,
+            _ => true,
         };
+        self.is_over.fetch_or(!within, Relaxed);
+        within
+    }
+}
+
+impl Calls {
+    /// Whether a call that grows by so many bytes is within the bounds.
+    fn grows(&mut self, index: usize, more: usize) -> bool {
         if index >= self.caps.calls {
             self.fault = Some(self.caps.too_many_calls());
             return false;

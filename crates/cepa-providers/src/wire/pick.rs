@@ -1,7 +1,7 @@
 //! What a server sent, member by member: nothing is kept that nobody asks for, so that no reply needs much more memory than
 //! its own bytes.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use cepa_core::{Error, Extra, RawJson};
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -56,6 +56,12 @@ pub(super) fn each<'a>(json: &'a str, take: impl FnMut(&'a RawValue) -> Result<(
 /// A text; `None` for what is none.
 pub(super) fn text(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
+}
+
+/// A text where it lies, if nothing in it is escaped; `None` for what is none.
+pub(super) fn lent_text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') { text(raw).map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
 }
 
 /// A value, as the text it is.

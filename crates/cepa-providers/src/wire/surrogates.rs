@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 
 /// A body as text; what is no UTF-8 becomes U+FFFD.
 pub(super) fn text(body: &[u8]) -> Cow<'_, str> {
@@ -21,6 +21,20 @@ pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error> {
     serde_json::from_str(json).or_else(|error| match whole(json) {
         Cow::Borrowed(_) => Err(error),
         Cow::Owned(mended) => serde_json::from_str(&mended),
+    })
+}
+
+/// As [`read`], for a type that borrows from the text; `mended` is where it is mended if need be.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn read_in<'a, T: Deserialize<'a>>(json: &'a str, mended: &'a mut String) -> Result<T, serde_json::Error> {
+    serde_json::from_str(json).or_else(|error| match whole(json) {
+        Cow::Borrowed(_) => Err(error),
+        Cow::Owned(whole) => {
+            *mended = whole;
+            serde_json::from_str(mended)
+        }
     })
 }
 
@@ -75,8 +89,9 @@ impl Pieces {
         let Some(mut inner) = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')) else {
             return String::new();
         };
-        if inner.is_empty() {
-            return String::new();
+        // Most pieces hold no escape, so no half of anything.
+        if inner.is_empty() || (self.half.is_empty() && !inner.contains('\\')) {
+            return inner.to_owned();
         }
         let waited = std::mem::take(&mut self.half);
         if let Some(at) = half_at_end(inner) {

@@ -2,7 +2,7 @@
 
 use cepa_core::{Args, Extra, RawJson};
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::json;
+use serde_json::{json, value::RawValue};
 
 use super::layout::Opaque;
 use crate::wire::{caps::check_items, cut, ids::ReplyIds, pick};
@@ -59,20 +59,25 @@ pub(super) enum Piece {
 /// What one event adds to a block. Which member counts depends on the type.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Delta {
-    #[serde(rename = "type")]
-    kind: Option<RawJson>,
-    text: Option<RawJson>,
-    partial_json: Option<RawJson>,
-    thinking: Option<RawJson>,
-    signature: Option<RawJson>,
-    citation: Option<RawJson>,
+pub(super) struct Delta<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    partial_json: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thinking: Option<&'a RawValue>,
+    #[serde(borrow)]
+    signature: Option<&'a RawValue>,
+    #[serde(borrow)]
+    citation: Option<&'a RawValue>,
 }
 
-impl Delta {
+impl Delta<'_> {
     /// Whether it holds arguments.
     pub(super) fn is_arguments(&self) -> bool {
-        self.partial_json.as_ref().is_some_and(|json| !["null", "\"\""].contains(&json.as_str()))
+        self.partial_json.is_some_and(|json| !["null", "\"\""].contains(&json.get()))
     }
 }
 
@@ -124,15 +129,15 @@ impl Received {
     }
 
     /// Takes what an event adds. A delta that does not belong to the block's type is left out. The error says what is wrong.
-    pub(super) fn grow(&mut self, delta: Delta) -> Result<Told, String> {
-        let kind: String = delta.kind.and_then(|kind| kind.read().ok()).unwrap_or_default();
-        match (self, kind.as_str()) {
+    pub(super) fn grow(&mut self, delta: Delta<'_>) -> Result<Told, String> {
+        let kind = delta.kind.and_then(pick::lent_text).unwrap_or_default();
+        match (self, &*kind) {
             (Self::Text { text, .. }, "text_delta") => {
                 let more = string(delta.text)?;
                 text.push_str(&more);
                 return Ok(if more.is_empty() { Told::Nothing } else { Told::Text(more) });
             }
-            (Self::Text { citations, .. }, "citations_delta") => citations.extend(delta.citation),
+            (Self::Text { citations, .. }, "citations_delta") => citations.extend(delta.citation.and_then(pick::keep)),
             (Self::Thinking { text, whole, .. }, "thinking_delta") => {
                 let more = string(delta.thinking)?;
                 *whole = None;
@@ -216,8 +221,10 @@ fn is_direct(caller: &RawJson) -> bool {
 }
 
 /// A text; nothing where there is none.
-fn string(value: Option<RawJson>) -> Result<String, String> {
-    value.map_or(Ok(String::new()), |value| value.read().map_err(|error| format!("a delta is not a text: {error}")))
+fn string(value: Option<&RawValue>) -> Result<String, String> {
+    let read =
+        |value: &RawValue| serde_json::from_str(value.get()).map_err(|error| format!("a delta is not a text: {error}"));
+    value.map_or(Ok(String::new()), read)
 }
 
 fn take<T: DeserializeOwned>(members: &mut Extra, name: &str) -> Option<T> {

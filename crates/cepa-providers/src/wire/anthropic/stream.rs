@@ -3,10 +3,13 @@
 //! The `type` in the data decides what an event is; the name in its `event:` line only where there is none. Events, blocks
 //! and deltas that are not known are passed over. `message_stop` is the end.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
+};
 
 use cepa_core::{ChatEvent, ChatResponse, Error, EventSink, Origin, ToolCall};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
@@ -145,7 +148,7 @@ impl Fold {
     }
 
     fn block_grew(&mut self, event: &Event<'_>, sink: &EventSink) -> Result<(), Error> {
-        let delta: Delta = event.delta.and_then(parse).unwrap_or_default();
+        let delta: Delta<'_> = event.delta.and_then(parse).unwrap_or_default();
         let place = self.place(event);
         let is_open = place.is_some_and(|place| self.open.contains(&place));
         // What belongs to no block would be missing from one: the call of which these are the arguments would run without.
@@ -248,7 +251,7 @@ impl Accumulator for Fold {
             }
             Err(error) => return Err(self.with_text(decode::unreadable(&self.origin, error, &data))),
         };
-        let kind = members.kind.and_then(parse::<String>).or_else(|| event.event.map(str::to_owned));
+        let kind = members.kind.and_then(pick::lent_text).or(event.event.map(Cow::Borrowed));
         match kind.as_deref() {
             Some("message_start") => self.started(members.message, sink)?,
             Some("content_block_start") => self.block_started(&members, sink)?,
@@ -284,6 +287,6 @@ impl Accumulator for Fold {
     }
 }
 
-fn parse<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
+fn parse<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
     serde_json::from_str(raw.get()).ok()
 }

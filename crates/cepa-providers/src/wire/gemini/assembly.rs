@@ -12,7 +12,7 @@ use super::{
     finish::finish,
     layout::{self, Slot},
     media, names,
-    shape::{Blob, Candidate, Chunk, Feedback, FunctionCall},
+    shape::{self, Blob, Candidate, Chunk, Feedback, FunctionCall},
     usage,
 };
 use crate::wire::{caps::check_items, cut, ids::ReplyIds, index::Index, pick};
@@ -143,6 +143,9 @@ impl Assembly {
     }
 
     fn part(&mut self, raw: &RawValue, sink: &EventSink) -> Result<(), Error> {
+        if let Some(text) = shape::text_alone(raw.get()) {
+            return self.say(text.into_owned(), Extra::new(), sink);
+        }
         let Some(mut members) = pick::all(raw.get())? else { return Ok(()) };
         members.retain(|_, value| value.as_str() != "null");
         let is_thought = members.remove("thought").is_some_and(|value| value.as_str() == "true");

@@ -1,5 +1,7 @@
 //! What a reply looks like; only what we read of it. What is null, missing or of another type counts as not said.
 
+use std::borrow::Cow;
+
 use cepa_core::RawJson;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
@@ -72,6 +74,19 @@ pub(super) struct Blob {
     pub(super) mime_type: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) data: Option<String>,
+}
+
+/// The text of a part that holds nothing else, as nearly all do.
+pub(super) fn text_alone(part: &str) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Alone<'a> {
+        #[serde(borrow)]
+        text: Cow<'a, str>,
+    }
+    // Structs can be read from lists too; here a list is no part.
+    let part = Some(part).filter(|part| part.starts_with('{'))?;
+    serde_json::from_str(part).ok().map(|Alone { text }| text)
 }
 
 fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {

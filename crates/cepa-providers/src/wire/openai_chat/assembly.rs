@@ -1,18 +1,20 @@
 //! One reply as it comes together: whole or in chunks, the same rules.
 
+use std::borrow::Cow;
+
 use cepa_core::{
-    AssistantMessage, ChatEvent, ChatResponse, Content, Error, ErrorKind, EventSink, FinishReason, Origin, Part,
-    RawJson, Usage,
+    AssistantMessage, ChatEvent, ChatResponse, Content, Error, ErrorKind, EventSink, FinishReason, Origin, Part, Usage,
 };
+use serde_json::value::RawValue;
 
 use super::{
     calls::Calls,
     ending::Ending,
     replay::Kept,
-    shape::{Delta, Words},
+    shape::{Delta, Said, Words},
     usage,
 };
-use crate::wire::{failed, surrogates::Pieces};
+use crate::wire::{failed, pick, surrogates::Pieces};
 
 /// A reply larger than this is given up: no model writes as much, and memory is finite.
 const MAX_REPLY_BYTES: usize = 64 * 1024 * 1024;
@@ -65,55 +67,56 @@ impl Assembly {
     }
 
     /// Takes a whole message.
-    pub(super) fn message(&mut self, mut message: Delta, sink: &EventSink) -> Result<(), Error> {
-        let calls = message.tool_calls.take().map(|calls| calls.0).unwrap_or_default();
+    pub(super) fn message(&mut self, mut message: Delta<'_>, sink: &EventSink) -> Result<(), Error> {
+        let calls = message.tool_calls.take();
         self.words(message, sink)?;
-        self.calls.whole(calls, sink)
+        calls.map_or(Ok(()), |calls| self.calls.whole(calls.0, sink))
     }
 
     /// Takes what a chunk adds; `size` is the chunk's.
-    pub(super) fn delta(&mut self, mut delta: Delta, size: usize, sink: &EventSink) -> Result<(), Error> {
+    pub(super) fn delta(&mut self, mut delta: Delta<'_>, size: usize, sink: &EventSink) -> Result<(), Error> {
         self.size = self.size.saturating_add(size);
         if self.size > MAX_REPLY_BYTES {
             let message = format!("the reply is larger than {MAX_REPLY_BYTES} bytes: it is given up");
             return Err(Error::new(ErrorKind::Decode, message));
         }
-        let calls = delta.tool_calls.take().map(|calls| calls.0).unwrap_or_default();
+        let calls = delta.tool_calls.take();
         self.words(delta, sink)?;
-        self.calls.pieces(calls, sink)
+        calls.map_or(Ok(()), |calls| self.calls.pieces(calls.0, sink))
     }
 
-    fn words(&mut self, delta: Delta, sink: &EventSink) -> Result<(), Error> {
-        let Words { written, text, reasoning, refusal } = delta.content;
+    fn words(&mut self, delta: Delta<'_>, sink: &EventSink) -> Result<(), Error> {
+        let Words { written, parts } = delta.content;
+        let Said { text, reasoning, refusal } = parts.map(|said| *said).unwrap_or_default();
         // Servers that changed the member's name send both with the same text.
         if let Some(written) = delta.reasoning_content.0.or(delta.reasoning.0) {
-            let thought = self.thinking.piece(written.as_str());
+            let thought = self.thinking.piece(written);
             self.think(thought, sink);
         }
         self.think(reasoning, sink);
         if let Some(written) = written.0 {
-            let said = self.saying.piece(written.as_str());
+            let said = self.saying.piece(written);
             self.say(said, sink);
         }
         self.say(text, sink);
         if let Some(written) = delta.refusal.0 {
             self.refused = true;
-            let said = self.saying.piece(written.as_str());
+            let said = self.saying.piece(written);
             self.say(said, sink);
         }
         self.refused |= !refusal.is_empty();
         self.say(refusal, sink);
-        if let Some(value) = delta.extra_content {
+        if let Some(value) = delta.extra_content.and_then(pick::keep) {
             self.kept.extra_content(value);
         }
         if let Some(blocks) = delta.reasoning_details {
-            self.kept.reasoning_details(&blocks).map_err(|error| {
+            self.kept.reasoning_details(blocks.get()).map_err(|error| {
                 let message = format!("the reasoning of {} cannot be read: {error}", self.origin.provider);
                 Error::new(ErrorKind::Decode, message).with_provider(self.origin.provider.clone())
             })?;
         }
         match delta.function_call {
-            Some(function) => self.calls.function_call(function, sink),
+            Some(function) => self.calls.function_call(*function, sink),
             None => Ok(()),
         }
     }
@@ -133,12 +136,12 @@ impl Assembly {
     }
 
     /// Takes the word for why the reply ended.
-    pub(super) fn ended(&mut self, word: String) {
-        self.ending.take(word);
+    pub(super) fn ended(&mut self, word: Cow<'_, str>) {
+        self.ending.take(word.into_owned());
     }
 
     /// Takes a `usage` object; one that tells nothing changes nothing.
-    pub(super) fn usage(&mut self, raw: &RawJson, sink: &EventSink) {
+    pub(super) fn usage(&mut self, raw: &RawValue, sink: &EventSink) {
         if let Some(usage) = usage::read(raw)
             && self.usage != Some(usage)
         {

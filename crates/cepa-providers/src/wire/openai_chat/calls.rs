@@ -6,8 +6,9 @@
 
 use std::{borrow::Cow, cell::Cell};
 
-use cepa_core::{Args, ChatEvent, Error, ErrorKind, EventSink, Extra, RawJson, ToolCall};
+use cepa_core::{Args, ChatEvent, Error, ErrorKind, EventSink, Extra, ToolCall};
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use super::{
     shape::{CallPart, FunctionPart, MAX_CALLS},
@@ -15,6 +16,7 @@ use super::{
 };
 use crate::wire::{
     ids::ReplyIds,
+    pick,
     surrogates::{self, Pieces},
 };
 
@@ -27,7 +29,7 @@ const MAX_DOUBTS: u32 = 64;
 pub(super) struct Calls {
     open: Vec<OpenCall>,
     ids: ReplyIds,
-    /// Counts the chunks: the entries of one list of pieces are different calls.
+    /// Counts the chunks that hold some: the entries of one list of pieces are different calls.
     chunk: u64,
 }
 
@@ -50,23 +52,23 @@ struct OpenCall {
 }
 
 /// One piece in a form that can be asked.
-struct Piece {
-    index: Option<String>,
-    id: Option<String>,
-    name: Option<String>,
-    args: Option<PieceArgs>,
-    extra_content: Option<RawJson>,
+struct Piece<'a> {
+    index: Option<&'a str>,
+    id: Option<Cow<'a, str>>,
+    name: Option<Cow<'a, str>>,
+    args: Option<PieceArgs<'a>>,
+    extra_content: Option<&'a RawValue>,
 }
 
-enum PieceArgs {
+enum PieceArgs<'a> {
     /// Text that continues what came before, and how it was written.
-    More(String, RawJson),
+    More(String, &'a str),
     /// All of it: an object (or what should be one).
     Whole(String),
 }
 
-impl Piece {
-    fn new(index: Option<String>, part: CallPart) -> Self {
+impl<'a> Piece<'a> {
+    fn new(index: Option<&'a str>, part: CallPart<'a>) -> Self {
         let FunctionPart { name, arguments } = part.function.unwrap_or_default();
         Self { index, id: part.id.0, name: name.0, args: arguments.map(read_args), extra_content: part.extra_content }
     }
@@ -83,12 +85,13 @@ impl Piece {
     }
 }
 
-fn read_args(raw: RawJson) -> PieceArgs {
-    if raw.as_str().starts_with('"') {
+fn read_args(raw: &RawValue) -> PieceArgs<'_> {
+    let json = raw.get();
+    if json.starts_with('"') {
         // It is a text, so it can be read once its half characters are mended.
-        return PieceArgs::More(surrogates::read(raw.as_str()).unwrap_or_default(), raw);
+        return PieceArgs::More(surrogates::read(json).unwrap_or_default(), json);
     }
-    PieceArgs::Whole(raw.as_str().to_owned())
+    PieceArgs::Whole(json.to_owned())
 }
 
 impl Calls {
@@ -97,7 +100,7 @@ impl Calls {
     }
 
     /// Takes the list of one whole reply: each entry is a call.
-    pub(super) fn whole(&mut self, parts: Vec<Option<CallPart>>, sink: &EventSink) -> Result<(), Error> {
+    pub(super) fn whole(&mut self, parts: Vec<Option<CallPart<'_>>>, sink: &EventSink) -> Result<(), Error> {
         for part in parts.into_iter().flatten() {
             let piece = Piece::new(None, part);
             if !piece.is_empty() {
@@ -109,23 +112,23 @@ impl Calls {
     }
 
     /// Takes the list of one chunk.
-    pub(super) fn pieces(&mut self, parts: Vec<Option<CallPart>>, sink: &EventSink) -> Result<(), Error> {
+    pub(super) fn pieces(&mut self, parts: Vec<Option<CallPart<'_>>>, sink: &EventSink) -> Result<(), Error> {
         self.chunk += 1;
         for part in parts.into_iter().flatten() {
-            let index = part.index.as_ref().map(|raw| raw.as_str().to_owned());
+            let index = part.index.map(RawValue::get);
             self.piece(Piece::new(index, part), sink)?;
         }
         Ok(())
     }
 
     /// Takes a piece of the one call that the older form knows.
-    pub(super) fn function_call(&mut self, function: FunctionPart, sink: &EventSink) -> Result<(), Error> {
+    pub(super) fn function_call(&mut self, function: FunctionPart<'_>, sink: &EventSink) -> Result<(), Error> {
         self.chunk += 1;
         let part = CallPart { index: None, id: Word(None), function: Some(function), extra_content: None };
-        self.piece(Piece::new(Some("function_call".to_owned()), part), sink)
+        self.piece(Piece::new(Some("function_call"), part), sink)
     }
 
-    fn piece(&mut self, mut piece: Piece, sink: &EventSink) -> Result<(), Error> {
+    fn piece(&mut self, mut piece: Piece<'_>, sink: &EventSink) -> Result<(), Error> {
         if let Some(place) = self.said_again(&piece) {
             piece.args = None;
             self.add(place, piece, sink);
@@ -143,11 +146,12 @@ impl Calls {
     /// The call that a piece says once more from end to end, as a summary behind its pieces
     /// (<https://github.com/BerriAI/litellm/issues/20480>, <https://github.com/open-webui/open-webui/pull/22235>). One id per
     /// call: what comes under the same id with the same arguments is not a second call, with a name or without.
-    fn said_again(&self, piece: &Piece) -> Option<usize> {
-        let id = piece.id.as_ref()?;
-        let place = self.open.iter().rposition(|call| call.given_id.as_ref() == Some(id))?;
+    fn said_again(&self, piece: &Piece<'_>) -> Option<usize> {
+        let id = piece.id.as_deref()?;
+        let place = self.open.iter().rposition(|call| call.given_id.as_deref() == Some(id))?;
         let call = self.open.get(place)?;
-        let (is_same_place, has_place) = (call.index == piece.index, call.index.is_some() && piece.index.is_some());
+        let (is_same_place, has_place) =
+            (call.index.as_deref() == piece.index, call.index.is_some() && piece.index.is_some());
         // The entries of one list are different calls where no index says otherwise.
         let may_be = if has_place { is_same_place } else { call.last_chunk != self.chunk };
         let is_named = piece.name.as_ref().is_none_or(|name| *name == call.name);
@@ -155,11 +159,11 @@ impl Calls {
     }
 
     /// The call that a piece continues; `None` if it begins one.
-    fn find(&self, piece: &Piece) -> Option<usize> {
+    fn find(&self, piece: &Piece<'_>) -> Option<usize> {
         let last = self.open.len().checked_sub(1);
-        let of_id = |id: &String| self.open.iter().rposition(|call| call.given_id.as_ref() == Some(id));
-        if let Some(index) = &piece.index {
-            let Some(place) = self.open.iter().rposition(|call| call.index.as_ref() == Some(index)) else {
+        let of_id = |id: &str| self.open.iter().rposition(|call| call.given_id.as_deref() == Some(id));
+        if let Some(index) = piece.index {
+            let Some(place) = self.open.iter().rposition(|call| call.index.as_deref() == Some(index)) else {
                 return match (&piece.id, &piece.name) {
                     (Some(id), None) => of_id(id),
                     // Arguments alone under a number that was never opened go to the call at hand.
@@ -173,7 +177,7 @@ impl Calls {
                 (Some(id), Some(held)) if id != held => self
                     .open
                     .iter()
-                    .rposition(|call| call.index.as_ref() == Some(index) && call.given_id.as_ref() == Some(id)),
+                    .rposition(|call| call.index.as_deref() == Some(index) && call.given_id.as_deref() == Some(id)),
                 _ if call.is_followed_by(piece) => None,
                 _ => Some(place),
             };
@@ -188,7 +192,7 @@ impl Calls {
         (!is_new).then_some(place)
     }
 
-    fn begin(&mut self, piece: &Piece, sink: &EventSink) -> Result<usize, Error> {
+    fn begin(&mut self, piece: &Piece<'_>, sink: &EventSink) -> Result<usize, Error> {
         if self.open.len() >= MAX_CALLS {
             return Err(Error::new(ErrorKind::Decode, format!("the reply holds more than {MAX_CALLS} tool calls")));
         }
@@ -196,15 +200,15 @@ impl Calls {
         if let Some(before) = place.checked_sub(1) {
             self.tell(before, sink);
         }
-        self.open.push(OpenCall { index: piece.index.clone(), ..OpenCall::default() });
+        self.open.push(OpenCall { index: piece.index.map(str::to_owned), ..OpenCall::default() });
         Ok(place)
     }
 
-    fn add(&mut self, place: usize, piece: Piece, sink: &EventSink) {
+    fn add(&mut self, place: usize, piece: Piece<'_>, sink: &EventSink) {
         let Some(call) = self.open.get_mut(place) else { return };
         call.last_chunk = self.chunk;
         if call.given_id.is_none() {
-            call.given_id = piece.id;
+            call.given_id = piece.id.map(Cow::into_owned);
         }
         if let Some(name) = piece.name
             // Names come whole and may be repeated; the few servers that cut them do so before the arguments
@@ -214,14 +218,14 @@ impl Calls {
         {
             call.name.push_str(&name);
         }
-        if let Some(value) = piece.extra_content {
+        if let Some(value) = piece.extra_content.and_then(pick::keep) {
             call.extra.insert("extra_content".to_owned(), value);
         }
         let delta = match piece.args {
             None => return,
             Some(PieceArgs::More(text, written)) => {
-                let is_cut = call.halves.is_waiting() || surrogates::ends_in_half(written.as_str());
-                if is_cut { call.halves.piece(written.as_str()) } else { text }
+                let is_cut = call.halves.is_waiting() || surrogates::ends_in_half(written);
+                if is_cut { call.halves.piece(written) } else { text }
             }
             Some(PieceArgs::Whole(text)) => {
                 call.args.clear();
@@ -285,7 +289,7 @@ impl OpenCall {
     /// Whether a piece can only begin another call: this one's arguments are a whole object, and the piece has a name and
     /// begins an object. (A name is what tells it from a text that merely goes on behind an object; that stays one call
     /// with broken arguments.)
-    fn is_followed_by(&self, piece: &Piece) -> bool {
+    fn is_followed_by(&self, piece: &Piece<'_>) -> bool {
         piece.name.is_some()
             && piece.args().trim_start().starts_with('{')
             && self.args.trim_start().starts_with('{')

@@ -10,8 +10,7 @@ fn calls(chunks: &[Value]) -> Vec<(String, String, String)> {
     let sink = EventSink::none();
     let mut calls = Calls::default();
     for chunk in chunks {
-        let parts = serde_json::from_str(&chunk.to_string()).unwrap();
-        calls.pieces(parts, &sink).unwrap();
+        calls.pieces(serde_json::from_str(&chunk.to_string()).unwrap(), &sink).unwrap();
     }
     calls.finish(&sink).into_iter().map(|call| (call.id, call.name, call.args.as_str().to_owned())).collect()
 }
@@ -169,7 +168,7 @@ fn the_older_form_is_one_call() {
     let sink = EventSink::none();
     let mut calls = Calls::default();
     for part in [json!({"name": "f"}), json!({"arguments": "{\"a\""}), json!({"arguments": ":1}"})] {
-        calls.function_call(serde_json::from_value(part).unwrap(), &sink).unwrap();
+        calls.function_call(serde_json::from_str(&part.to_string()).unwrap(), &sink).unwrap();
     }
     let calls = calls.finish(&sink);
     assert_eq!((calls.len(), &*calls[0].name, calls[0].args.as_str()), (1, "f", "{\"a\":1}"));
@@ -179,7 +178,7 @@ fn the_older_form_is_one_call() {
 fn a_flood_of_calls_is_an_error() {
     let sink = EventSink::none();
     let mut calls = Calls::default();
-    let part = || serde_json::from_str::<CallPart>(r#"{"function":{"name":"f"}}"#).ok();
+    let part = || serde_json::from_str::<CallPart<'_>>(r#"{"function":{"name":"f"}}"#).ok();
     let parts = std::iter::repeat_with(part).take(MAX_CALLS + 1).collect();
     assert_eq!(calls.pieces(parts, &sink).unwrap_err().kind(), ErrorKind::Decode);
 }

@@ -15,24 +15,24 @@ use crate::wire::{failed, surrogates};
 pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error> {
     let text = surrogates::text(body);
     let text = text.trim_start_matches('\u{feff}').trim();
-    let body = read(origin, text)?;
+    let mut mended = String::new();
+    let body = read(origin, text, &mut mended)?;
     let sink = EventSink::none();
     let mut assembly = Assembly::new(origin.clone());
-    if let Some(usage) = &body.usage {
+    if let Some(usage) = body.usage {
         assembly.usage(usage, &sink);
     }
-    let choice = match body.choices.into_iter().flat_map(|choices| choices.0).next() {
+    let is_error = body.is_error();
+    let choice = match body.choices.and_then(|choices| choices.0.into_iter().next()) {
         Some(choice) => choice,
-        None if body.error.is_some() || body.object.0.as_deref() == Some("error") => {
-            return Err(failed::reported(origin, text));
-        }
+        None if is_error => return Err(failed::reported(origin, text)),
         None => return Err(unreadable(origin, "it holds no choice", text)),
     };
     let failed = choice.message.is_none() || choice.finish_reason.0.as_deref() == Some("error");
     if let Some(error) = choice.error.or(body.error.filter(|_| failed)) {
         return Err(failed::reported(origin, &format!(r#"{{"error":{error}}}"#)));
     }
-    match (choice.message.or(choice.delta), &choice.finish_reason.0) {
+    match (choice.message.map(|message| *message).or(choice.delta), &choice.finish_reason.0) {
         (Some(message), _) => assembly.message(message, &sink)?,
         // A filter that lets nothing through.
         (None, Some(_)) => {}
@@ -45,8 +45,8 @@ pub(super) fn decode(origin: &Origin, body: &[u8]) -> Result<ChatResponse, Error
     assembly.finish(&sink).map_err(|error| if partial.is_empty() { error } else { error.with_partial_text(partial) })
 }
 
-/// Reads a body or the data of a chunk.
-pub(super) fn read(origin: &Origin, text: &str) -> Result<Body, Error> {
+/// Reads a body or the data of a chunk; `mended` is where half characters in it are mended if need be.
+pub(super) fn read<'a>(origin: &Origin, text: &'a str, mended: &'a mut String) -> Result<Body<'a>, Error> {
     // Structs can be read from arrays too; here an array is an error of Gemini's, or nothing we know.
     if text.starts_with('[') {
         return Err(if is_list_of_errors(text) {
@@ -55,7 +55,7 @@ pub(super) fn read(origin: &Origin, text: &str) -> Result<Body, Error> {
             unreadable(origin, "it is an array", text)
         });
     }
-    surrogates::read(text).map_err(|error| unreadable(origin, &error, text).with_source(error))
+    surrogates::read_in(text, mended).map_err(|error| unreadable(origin, &error, text).with_source(error))
 }
 
 fn is_list_of_errors(text: &str) -> bool {

@@ -52,8 +52,8 @@ impl Kept {
     }
 
     /// Takes the blocks of one delta: a block that continues the one before it (same place, same type) grows it.
-    pub(super) fn reasoning_details(&mut self, blocks: &RawJson) -> Result<(), serde_json::Error> {
-        elements(blocks.as_str(), |json| {
+    pub(super) fn reasoning_details(&mut self, blocks: &str) -> Result<(), serde_json::Error> {
+        elements(blocks, |json| {
             if json.starts_with('{') {
                 self.block(json);
             }

@@ -1,8 +1,9 @@
 //! The fold of a streamed reply.
 
-use cepa_core::{ChatResponse, Error, ErrorKind, EventSink, Origin, RawJson};
+use cepa_core::{ChatResponse, Error, ErrorKind, EventSink, Origin};
+use serde_json::value::RawValue;
 
-use super::{assembly::Assembly, decode};
+use super::{assembly::Assembly, decode, shape::Choice};
 use crate::{
     sse::LentEvent,
     wire::{Accumulator, failed},
@@ -24,34 +25,41 @@ impl Fold {
     }
 
     fn chunk(&mut self, data: &str, sink: &EventSink) -> Result<(), Error> {
-        let chunk = decode::read(&self.origin, data)?;
-        if chunk.error.is_some() || chunk.object.0.as_deref() == Some("error") {
+        let mut mended = String::new();
+        let chunk = decode::read(&self.origin, data, &mut mended)?;
+        if chunk.is_error() {
             return Err(failed::reported(&self.origin, data));
         }
-        for choice in chunk.choices.into_iter().flat_map(|choices| choices.0) {
-            let index = choice.index.as_ref().map(RawJson::as_str).filter(|index| *index != "null").unwrap_or("0");
-            if self.choice.get_or_insert_with(|| index.to_owned()) != index {
-                continue;
-            }
-            if let Some(error) = choice.error {
-                return Err(failed::reported(&self.origin, &format!(r#"{{"error":{error}}}"#)));
-            }
-            match (choice.delta, choice.message) {
-                (Some(delta), _) => self.assembly.delta(delta, data.len(), sink)?,
-                // A server that does not stream, behind one that says it does.
-                (None, Some(message)) if self.assembly.is_blank() => self.assembly.message(message, sink)?,
-                (None, _) => {}
-            }
-            if let Some(reason) = choice.finish_reason.0 {
-                self.assembly.ended(reason);
-            }
-            if let Some(usage) = &choice.usage {
-                self.assembly.usage(usage, sink);
-            }
+        if let Some(choices) = chunk.choices {
+            choices.0.into_iter().try_for_each(|choice| self.choice(choice, data.len(), sink))?;
         }
         // The chunk with the usage has no choices as a rule, and any chunk may have it.
         if let Some(usage) = chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage)) {
-            self.assembly.usage(&usage, sink);
+            self.assembly.usage(usage, sink);
+        }
+        Ok(())
+    }
+
+    /// Takes what a chunk of this size says of one choice.
+    fn choice(&mut self, choice: Choice<'_>, size: usize, sink: &EventSink) -> Result<(), Error> {
+        let index = choice.index.map(RawValue::get).filter(|index| *index != "null").unwrap_or("0");
+        if self.choice.get_or_insert_with(|| index.to_owned()) != index {
+            return Ok(());
+        }
+        if let Some(error) = choice.error {
+            return Err(failed::reported(&self.origin, &format!(r#"{{"error":{error}}}"#)));
+        }
+        match (choice.delta, choice.message) {
+            (Some(delta), _) => self.assembly.delta(delta, size, sink)?,
+            // A server that does not stream, behind one that says it does.
+            (None, Some(message)) if self.assembly.is_blank() => self.assembly.message(*message, sink)?,
+            (None, _) => {}
+        }
+        if let Some(reason) = choice.finish_reason.0 {
+            self.assembly.ended(reason);
+        }
+        if let Some(usage) = choice.usage {
+            self.assembly.usage(usage, sink);
         }
         Ok(())
     }

@@ -1,9 +1,8 @@
 //! Readers that take whatever a server may send in the place of anything, and build nothing of what is not kept: a tree of
 //! small values takes tens of times the bytes that they came in.
 
-use std::{fmt, marker::PhantomData};
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
-use cepa_core::RawJson;
 use serde::{
     Deserialize, Deserializer,
     de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor},
@@ -12,9 +11,9 @@ use serde_json::value::RawValue;
 
 /// A text that is not empty, or nothing: `null`, `""` and anything that is no text count as left out.
 #[derive(Debug, Default)]
-pub(super) struct Word(pub(super) Option<String>);
+pub(super) struct Word<'a>(pub(super) Option<Cow<'a, str>>);
 
-impl<'de> Deserialize<'de> for Word {
+impl<'de: 'a, 'a> Deserialize<'de> for Word<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(WordVisitor)
     }
@@ -23,42 +22,46 @@ impl<'de> Deserialize<'de> for Word {
 struct WordVisitor;
 
 impl<'de> Visitor<'de> for WordVisitor {
-    type Value = Word;
+    type Value = Word<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a text")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Word, E> {
-        Ok(Word((!text.is_empty()).then(|| text.to_owned())))
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Word<'de>, E> {
+        Ok(Word((!text.is_empty()).then_some(Cow::Borrowed(text))))
     }
 
-    fn visit_unit<E>(self) -> Result<Word, E> {
+    fn visit_str<E>(self, text: &str) -> Result<Word<'de>, E> {
+        Ok(Word((!text.is_empty()).then(|| Cow::Owned(text.to_owned()))))
+    }
+
+    fn visit_unit<E>(self) -> Result<Word<'de>, E> {
         Ok(Word(None))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Word, E> {
+    fn visit_bool<E>(self, _: bool) -> Result<Word<'de>, E> {
         Ok(Word(None))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Word, E> {
+    fn visit_i64<E>(self, _: i64) -> Result<Word<'de>, E> {
         Ok(Word(None))
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Word, E> {
+    fn visit_u64<E>(self, _: u64) -> Result<Word<'de>, E> {
         Ok(Word(None))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Word, E> {
+    fn visit_f64<E>(self, _: f64) -> Result<Word<'de>, E> {
         Ok(Word(None))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Word, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Word<'de>, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Word(None))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Word, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Word<'de>, A::Error> {
         while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Word(None))
     }
@@ -67,17 +70,17 @@ impl<'de> Visitor<'de> for WordVisitor {
 /// A text as it is written, with its quotes, so that half a character at its end can still find the other half; nothing
 /// where [`Word`] is nothing.
 #[derive(Debug, Default)]
-pub(super) struct Text(pub(super) Option<RawJson>);
+pub(super) struct Text<'a>(pub(super) Option<&'a str>);
 
-impl Text {
-    pub(super) fn of(raw: RawJson) -> Self {
-        Self(Some(raw).filter(|raw| raw.as_str().starts_with('"') && raw.as_str() != "\"\""))
+impl<'a> Text<'a> {
+    pub(super) fn of(raw: &'a RawValue) -> Self {
+        Self(Some(raw.get()).filter(|json| json.starts_with('"') && *json != "\"\""))
     }
 }
 
-impl<'de> Deserialize<'de> for Text {
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Option::<RawJson>::deserialize(deserializer)?.map_or_else(Self::default, Self::of))
+        <&RawValue>::deserialize(deserializer).map(Self::of)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a reply cost, in the words of the servers that speak this wire.
 
-use cepa_core::{RawJson, Usage};
+use cepa_core::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -29,8 +29,8 @@ struct Details<'a> {
 }
 
 /// Reads a `usage` object; what is missing or of a wrong type counts as not told. `None` if neither count is told.
-pub(super) fn read(raw: &RawJson) -> Option<Usage> {
-    let counts: Counts<'_> = object(raw.as_str())?;
+pub(super) fn read(raw: &RawValue) -> Option<Usage> {
+    let counts: Counts<'_> = object(raw.get())?;
     let input = number(counts.prompt_tokens);
     let output = number(counts.completion_tokens);
     if input.is_none() && output.is_none() {

@@ -6,7 +6,7 @@
 
 mod telling;
 
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
 use cepa_core::{ChatEvent, ChatResponse, Content, Error, EventSink, Origin, RawJson};
 use serde_json::value::RawValue;
@@ -51,9 +51,9 @@ struct Growing {
 }
 
 /// Which item an event is about, and which part of it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct About {
-    pub(super) id: Option<String>,
+#[derive(Debug, Default)]
+pub(super) struct About<'a> {
+    pub(super) id: Option<Cow<'a, str>>,
     pub(super) index: Option<Index>,
     pub(super) part: Option<Index>,
 }
@@ -92,7 +92,7 @@ impl Assembly {
                 Some(place) => place,
                 None => {
                     listed.push(None);
-                    self.begin(&About { id, ..About::default() }, empty(item.kind()), sink)?
+                    self.begin(&About { id: id.map(Cow::Owned), ..About::default() }, empty(item.kind()), sink)?
                 }
             };
             if let Some(place) = listed.get_mut(place) {
@@ -136,9 +136,9 @@ impl Assembly {
     }
 
     /// An item begins.
-    pub(super) fn added(&mut self, about: About, raw: &RawValue, sink: &EventSink) -> Result<(), Error> {
+    pub(super) fn added(&mut self, about: About<'_>, raw: &RawValue, sink: &EventSink) -> Result<(), Error> {
         if let Some((id, item)) = Item::read(raw)? {
-            let about = About { id: about.id.or(id), ..about };
+            let about = About { id: about.id.or(id.map(Cow::Owned)), ..about };
             // Its text comes in events of its own.
             let item = match item {
                 Item::Message { extra, .. } => Item::Message { parts: Vec::new(), extra },
@@ -152,9 +152,9 @@ impl Assembly {
     }
 
     /// An item is complete.
-    pub(super) fn done(&mut self, about: About, raw: &RawValue, sink: &EventSink) -> Result<(), Error> {
+    pub(super) fn done(&mut self, about: About<'_>, raw: &RawValue, sink: &EventSink) -> Result<(), Error> {
         let Some((id, item)) = Item::read(raw)? else { return Ok(()) };
-        let about = About { id: about.id.or(id), ..about };
+        let about = About { id: about.id.or(id.map(Cow::Owned)), ..about };
         let may_be = |place: &usize| self.items.get(*place).is_some_and(|known| known.item.may_be(&item));
         let place = match self.find(&about, item.kind()).filter(may_be) {
             Some(place) => place,
@@ -165,7 +165,7 @@ impl Assembly {
     }
 
     /// A part of a message begins.
-    pub(super) fn part(&mut self, about: &About, kind: TextKind, sink: &EventSink) -> Result<(), Error> {
+    pub(super) fn part(&mut self, about: &About<'_>, kind: TextKind, sink: &EventSink) -> Result<(), Error> {
         let place = self.find_or_begin(about, Kind::Message, sink)?;
         if let Some(Growing { item: Item::Message { parts, .. }, .. }) =
             place.and_then(|place| self.items.get_mut(place))
@@ -178,7 +178,13 @@ impl Assembly {
     }
 
     /// Some text of a message.
-    pub(super) fn say(&mut self, about: &About, kind: TextKind, delta: &str, sink: &EventSink) -> Result<(), Error> {
+    pub(super) fn say(
+        &mut self,
+        about: &About<'_>,
+        kind: TextKind,
+        delta: &str,
+        sink: &EventSink,
+    ) -> Result<(), Error> {
         if let Some(place) = self.find_or_begin(about, Kind::Message, sink)? {
             self.grow(place, about.part.as_ref(), kind, sink, |part| if part.is_whole { "" } else { delta })?;
         }
@@ -186,7 +192,13 @@ impl Assembly {
     }
 
     /// The whole text of a part of a message: what was not streamed of it is made up for.
-    pub(super) fn said(&mut self, about: &About, kind: TextKind, text: &str, sink: &EventSink) -> Result<(), Error> {
+    pub(super) fn said(
+        &mut self,
+        about: &About<'_>,
+        kind: TextKind,
+        text: &str,
+        sink: &EventSink,
+    ) -> Result<(), Error> {
         if text.is_empty() {
             return Ok(());
         }
@@ -211,7 +223,7 @@ impl Assembly {
     /// Some reasoning; `section` is what the numbers of its parts count.
     pub(super) fn think(
         &mut self,
-        about: &About,
+        about: &About<'_>,
         section: &'static str,
         delta: &str,
         sink: &EventSink,
@@ -239,7 +251,7 @@ impl Assembly {
     /// A whole part of the reasoning: it counts only where it was not streamed.
     pub(super) fn thought(
         &mut self,
-        about: &About,
+        about: &About<'_>,
         section: &'static str,
         text: &str,
         sink: &EventSink,
@@ -255,7 +267,7 @@ impl Assembly {
     }
 
     /// Some of a call's arguments.
-    pub(super) fn arguments(&mut self, about: &About, delta: &str, sink: &EventSink) {
+    pub(super) fn arguments(&mut self, about: &About<'_>, delta: &str, sink: &EventSink) {
         let Some(place) = self.find(about, Kind::Call) else {
             tracing::debug!("arguments of a call that did not begin are left out");
             return;
@@ -266,7 +278,7 @@ impl Assembly {
     }
 
     /// The whole arguments of a call.
-    pub(super) fn arguments_done(&mut self, about: &About, name: Option<String>, args: &str, sink: &EventSink) {
+    pub(super) fn arguments_done(&mut self, about: &About<'_>, name: Option<String>, args: &str, sink: &EventSink) {
         let Some(place) = self.find(about, Kind::Call) else { return };
         if let Some(Growing { item: Item::Call(call), .. }) = self.items.get_mut(place) {
             if std::mem::replace(&mut call.is_whole, !args.is_empty()) {
@@ -306,10 +318,10 @@ impl Assembly {
     }
 
     /// The item that an event is about: by its id, else by its place, else the last of its kind that is not complete.
-    fn find(&self, about: &About, kind: Kind) -> Option<usize> {
+    fn find(&self, about: &About<'_>, kind: Kind) -> Option<usize> {
         let fits = |known: &Growing| known.item.kind() == kind && !known.is_done;
         let of = |same: &dyn Fn(&Growing) -> bool| self.items.iter().rposition(|known| fits(known) && same(known));
-        let of_id = || of(&|known| about.id.is_some() && known.id == about.id);
+        let of_id = || of(&|known| about.id.is_some() && known.id.as_deref() == about.id.as_deref());
         let of_index = || of(&|known| about.index.is_some() && known.index == about.index);
         let elsewhere = |known: &Growing| known.index.is_some() && about.index.is_some();
         let of_kind = || if self.is_over(about, kind) { None } else { of(&|known| !elsewhere(known)) };
@@ -318,20 +330,20 @@ impl Assembly {
 
     /// Whether an event is about an item that is complete: it comes too late. A place alone tells only where there is no id,
     /// as there are servers that count nothing.
-    fn is_over(&self, about: &About, kind: Kind) -> bool {
+    fn is_over(&self, about: &About<'_>, kind: Kind) -> bool {
         self.items.iter().filter(|known| known.is_done).any(|known| match (&about.id, &known.id) {
-            (Some(id), Some(known)) => id == known,
+            (Some(id), Some(known)) => **id == **known,
             _ => about.index.is_some() && about.index == known.index && known.item.kind() == kind,
         })
     }
 
     /// Whether an item came whole before, only with another id or without any.
-    fn is_repeated(&self, about: &About, item: &Item) -> bool {
+    fn is_repeated(&self, about: &About<'_>, item: &Item) -> bool {
         self.items.iter().any(|known| known.is_done && known.index == about.index && known.item.says_the_same(item))
     }
 
     /// The item that an event is about; one that was not announced begins now.
-    fn find_or_begin(&mut self, about: &About, kind: Kind, sink: &EventSink) -> Result<Option<usize>, Error> {
+    fn find_or_begin(&mut self, about: &About<'_>, kind: Kind, sink: &EventSink) -> Result<Option<usize>, Error> {
         match self.find(about, kind) {
             Some(place) => Ok(Some(place)),
             None if self.is_over(about, kind) => Ok(None),
@@ -339,12 +351,12 @@ impl Assembly {
         }
     }
 
-    fn begin(&mut self, about: &About, item: Item, sink: &EventSink) -> Result<usize, Error> {
+    fn begin(&mut self, about: &About<'_>, item: Item, sink: &EventSink) -> Result<usize, Error> {
         self.take(1)?;
         let place = self.items.len();
         let is_named = matches!(&item, Item::Call(call) if !call.name.is_empty());
         self.items.push(Growing {
-            id: about.id.clone(),
+            id: about.id.as_deref().map(str::to_owned),
             index: about.index.clone(),
             item,
             length: 0,

@@ -4,8 +4,10 @@
 //! may be missing, `done` events too; events that are not known are passed over. `response.completed` and its kin are the
 //! end.
 
+use std::borrow::Cow;
+
 use cepa_core::{ChatEvent, ChatResponse, Error, ErrorKind, EventSink, Origin};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
@@ -66,11 +68,11 @@ struct Event<'a> {
     error: Option<&'a RawValue>,
 }
 
-impl Event<'_> {
+impl<'a> Event<'a> {
     /// The item, and the part of it that this number counts.
-    fn about(&self, part: Option<&RawValue>) -> About {
+    fn about(&self, part: Option<&RawValue>) -> About<'a> {
         About {
-            id: self.item_id.and_then(parse::<String>).filter(|id| !id.is_empty()),
+            id: self.item_id.and_then(pick::lent_text).filter(|id| !id.is_empty()),
             index: self.output_index.map(Index::of),
             part: part.map(Index::of),
         }
@@ -83,42 +85,42 @@ impl Fold {
     }
 
     fn take(&mut self, kind: &str, event: &Event<'_>, data: &str, sink: &EventSink) -> Result<(), Error> {
-        let content = event.about(event.content_index);
-        let summary = event.about(event.summary_index);
-        let delta = || event.delta.and_then(parse::<String>).unwrap_or_default();
-        let text = || event.text.and_then(parse::<String>).unwrap_or_default();
+        let content = || event.about(event.content_index);
+        let summary = || event.about(event.summary_index);
+        let delta = || event.delta.and_then(pick::lent_text).unwrap_or_default();
+        let text = || event.text.and_then(pick::lent_text).unwrap_or_default();
         let assembly = &mut self.assembly;
         match kind {
             "response.output_item.added" | "response.output_item.done" => {
                 let Some(item) = event.item else { return Ok(()) };
                 match kind {
-                    "response.output_item.added" => assembly.added(content, item, sink),
-                    _ => assembly.done(content, item, sink),
+                    "response.output_item.added" => assembly.added(content(), item, sink),
+                    _ => assembly.done(content(), item, sink),
                 }
             }
             "response.content_part.added" => match part_kind(event.part) {
-                Some(kind) => assembly.part(&content, kind, sink),
+                Some(kind) => assembly.part(&content(), kind, sink),
                 None => Ok(()),
             },
-            "response.output_text.delta" => assembly.say(&content, TextKind::OutputText, &delta(), sink),
-            "response.output_text.done" => assembly.said(&content, TextKind::OutputText, &text(), sink),
-            "response.refusal.delta" => assembly.say(&content, TextKind::Refusal, &delta(), sink),
+            "response.output_text.delta" => assembly.say(&content(), TextKind::OutputText, &delta(), sink),
+            "response.output_text.done" => assembly.said(&content(), TextKind::OutputText, &text(), sink),
+            "response.refusal.delta" => assembly.say(&content(), TextKind::Refusal, &delta(), sink),
             "response.refusal.done" => {
-                let text = event.refusal.and_then(parse::<String>).unwrap_or_default();
-                assembly.said(&content, TextKind::Refusal, &text, sink)
+                let text = event.refusal.and_then(pick::lent_text).unwrap_or_default();
+                assembly.said(&content(), TextKind::Refusal, &text, sink)
             }
-            "response.reasoning_summary_text.delta" => assembly.think(&summary, "summary", &delta(), sink),
-            "response.reasoning_summary_text.done" => assembly.thought(&summary, "summary", &text(), sink),
-            "response.reasoning_text.delta" => assembly.think(&content, "content", &delta(), sink),
-            "response.reasoning_text.done" => assembly.thought(&content, "content", &text(), sink),
+            "response.reasoning_summary_text.delta" => assembly.think(&summary(), "summary", &delta(), sink),
+            "response.reasoning_summary_text.done" => assembly.thought(&summary(), "summary", &text(), sink),
+            "response.reasoning_text.delta" => assembly.think(&content(), "content", &delta(), sink),
+            "response.reasoning_text.done" => assembly.thought(&content(), "content", &text(), sink),
             "response.function_call_arguments.delta" => {
                 let delta = event.delta.map(|raw| item::arguments(raw.get())).unwrap_or_default();
-                assembly.arguments(&content, &delta, sink);
+                assembly.arguments(&content(), &delta, sink);
                 Ok(())
             }
             "response.function_call_arguments.done" => {
                 let args = event.arguments.map(|raw| item::arguments(raw.get())).unwrap_or_default();
-                assembly.arguments_done(&content, event.name.and_then(parse), &args, sink);
+                assembly.arguments_done(&content(), event.name.and_then(pick::text), &args, sink);
                 Ok(())
             }
             "response.completed" | "response.incomplete" | "response.done" => self.completed(kind, event, sink),
@@ -202,7 +204,7 @@ impl Accumulator for Fold {
             }
             Err(error) => return Err(self.with_text(decode::unreadable(&self.origin, error, &data))),
         };
-        let kind = members.kind.and_then(parse::<String>).or_else(|| event.event.map(str::to_owned));
+        let kind = members.kind.and_then(pick::lent_text).or(event.event.map(Cow::Borrowed));
         let kind = match kind.as_deref() {
             Some(kind) if kind != "message" => kind,
             _ if members.error.is_some_and(|error| error.get() != "null") => "error",
@@ -234,8 +236,4 @@ fn part_kind(part: Option<&RawValue>) -> Option<TextKind> {
         "refusal" => Some(TextKind::Refusal),
         _ => None,
     }
-}
-
-fn parse<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
-    serde_json::from_str(raw.get()).ok()
 }
