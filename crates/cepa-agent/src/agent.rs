@@ -108,6 +108,7 @@ pub struct AgentBuilder {
     own: Option<String>,
     lease: Duration,
     lease_wait: Duration,
+    hot_bytes: Option<usize>,
     clock: Clock,
 }
 
@@ -127,6 +128,7 @@ impl AgentBuilder {
             own: None,
             lease: Duration::from_secs(30),
             lease_wait: Duration::ZERO,
+            hot_bytes: None,
             clock: Clock::system(),
         }
     }
@@ -281,6 +283,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Sets about how many bytes the conversations may take that are held ready for their next turn; 16 MiB by default.
+    /// Others are read from the store. An in-memory store has a [bound of its own](InMemory::hot_bytes).
+    pub fn hot_bytes(mut self, bytes: usize) -> Self {
+        self.hot_bytes = Some(bytes);
+        self
+    }
+
     /// Sets the clock that times are taken from; the system's by default.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
@@ -298,7 +307,11 @@ impl AgentBuilder {
         let store = store.unwrap_or_else(|| Arc::new(InMemory::new()));
         let queue = store.identity().unwrap_or_else(|| format!("{:p}", Arc::as_ptr(&store)));
         // Hot conversations stay in memory: what a turn costs does not grow with what was said before.
-        let store: Arc<dyn TurnStore> = Arc::new(Held::new(store));
+        let held = Held::new(store);
+        let store: Arc<dyn TurnStore> = Arc::new(match self.hot_bytes {
+            Some(bytes) => held.max_bytes(bytes),
+            None => held,
+        });
         let mut builder = match kernel {
             Ok(builder) => builder,
             Err(kernel) => kernel.to_builder(),

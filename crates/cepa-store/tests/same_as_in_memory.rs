@@ -265,7 +265,7 @@ proptest! {
             let stores: [Arc<dyn TurnStore>; 3] = [
                 Arc::new(InMemory::new()),
                 Arc::new(Sqlite::open(":memory:").unwrap()),
-                Arc::new(Bare::new(InMemory::new())),
+                Arc::new(Bare::new(InMemory::new().hot_bytes(0))),
             ];
             let mut tokens = [[0; 4]; 3];
             for (n, op) in ops.iter().enumerate() {

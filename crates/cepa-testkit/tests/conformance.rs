@@ -15,6 +15,13 @@ async fn in_memory() -> Result<(), Broken> {
     conformance::turn_store(async || InMemory::new()).await
 }
 
+// P3: also where every conversation is packed as soon as it was used.
+#[tokio::test(flavor = "multi_thread")]
+async fn in_memory_packed() -> Result<(), Broken> {
+    conformance::turn_store(async || InMemory::new().hot_bytes(0)).await?;
+    conformance::turn_store(async || Held::new(InMemory::new().hot_bytes(0))).await
+}
+
 /// A memory that knows no turns, with the store of turns that is put beside it.
 #[tokio::test(flavor = "multi_thread")]
 async fn bare() -> Result<(), Broken> {
