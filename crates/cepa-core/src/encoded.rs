@@ -1,6 +1,7 @@
-//! A place beside a message where a wire keeps the bytes it made of it.
+//! Places beside a message, and beside a stretch of a history, where a wire keeps what it made of them.
 
 use std::{
+    any::Any,
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -40,5 +41,45 @@ impl EncodedSlot {
 impl fmt::Debug for EncodedSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("EncodedSlot")
+    }
+}
+
+/// What a wire kept, whatever that is.
+type Kept = Arc<dyn Any + Send + Sync>;
+
+/// What the last two wires keep of a stretch of a history; empty until then. Two, because a conversation may be led with two
+/// models in turn.
+///
+/// ```
+/// use cepa_core::{KeptSlot, WireKey};
+/// let (slot, key) = (KeptSlot::default(), WireKey::new("openai"));
+/// slot.set(&key, std::sync::Arc::new(17));
+/// assert_eq!(slot.get::<i32>(&key).as_deref(), Some(&17));
+/// ```
+#[derive(Default)]
+pub struct KeptSlot(Mutex<[Option<(WireKey, Kept)>; 2]>);
+
+impl KeptSlot {
+    /// What was kept for this key.
+    pub fn get<T: Any + Send + Sync>(&self, key: &WireKey) -> Option<Arc<T>> {
+        let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, kept) = slots.iter().flatten().find(|(made_for, _)| made_for == key)?;
+        Arc::clone(kept).downcast().ok()
+    }
+
+    /// Keeps something for this key, in place of what was kept for it, else of the older of two.
+    pub fn set<T: Any + Send + Sync>(&self, key: &WireKey, kept: Arc<T>) {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let [newer, older] = &mut *slots;
+        if newer.as_ref().is_some_and(|(made_for, _)| made_for != key) {
+            std::mem::swap(newer, older);
+        }
+        *newer = Some((key.clone(), kept));
+    }
+}
+
+impl fmt::Debug for KeptSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeptSlot")
     }
 }

@@ -1,8 +1,14 @@
 //! A conversation's messages, shared: cloning is O(1), pushing is O(1), nothing is copied that was there before.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt, slice,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
-use crate::{EncodedSlot, Message};
+use crate::{EncodedSlot, KeptSlot, Message};
 
 /// One message with what is known about it.
 #[derive(Debug)]
@@ -35,15 +41,47 @@ impl From<Message> for Entry {
     }
 }
 
-/// How many entries a chunk holds. Pushing onto a shared history copies at most this many pointers.
-const CHUNK: usize = 64;
+/// How many entries a chunk holds. Pushing onto a shared history copies less than this many pointers.
+const CHUNK: usize = 16;
 
-/// A full chunk; it points back to the chunk before it, so that histories share their beginnings.
-struct Chunk {
+/// A full stretch of a history. It points back to the chunk before it, so that histories share their beginnings; what
+/// lies before its end never changes.
+pub struct Chunk {
     before: Option<Arc<Chunk>>,
     /// Number of entries up to the end of this chunk.
     end: usize,
     entries: Box<[Arc<Entry>]>,
+    /// How many of the entries up to the end are known to be well paired, with no call open.
+    paired: AtomicUsize,
+    kept: KeptSlot,
+}
+
+impl Chunk {
+    /// The chunk before it.
+    pub fn before(&self) -> Option<&Arc<Chunk>> {
+        self.before.as_ref()
+    }
+
+    /// The number of entries up to its end.
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
+    /// Its entries.
+    pub fn entries(&self) -> &[Arc<Entry>] {
+        &self.entries
+    }
+
+    /// What a wire keeps of all that lies before its end.
+    pub fn kept(&self) -> &KeptSlot {
+        &self.kept
+    }
+}
+
+impl fmt::Debug for Chunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chunk").field("end", &self.end).finish_non_exhaustive()
+    }
 }
 
 impl Drop for Chunk {
@@ -68,6 +106,7 @@ impl Drop for Chunk {
 #[derive(Clone, Default)]
 pub struct History {
     sealed: Option<Arc<Chunk>>,
+    /// What no chunk holds yet: fewer than one takes.
     tail: Arc<Vec<Arc<Entry>>>,
     checked: usize,
 }
@@ -92,6 +131,16 @@ impl History {
         self.sealed.as_ref().map_or(0, |chunk| chunk.end)
     }
 
+    /// The newest full chunk, through which all others are reached.
+    pub fn sealed(&self) -> Option<&Arc<Chunk>> {
+        self.sealed.as_ref()
+    }
+
+    /// The entries behind the newest full chunk.
+    pub fn tail(&self) -> &[Arc<Entry>] {
+        &self.tail
+    }
+
     /// Adds a message at the end.
     pub fn push(&mut self, entry: impl Into<Entry>) {
         self.push_shared(Arc::new(entry.into()));
@@ -99,13 +148,37 @@ impl History {
 
     /// Adds an entry that another history may hold too.
     pub fn push_shared(&mut self, entry: Arc<Entry>) {
+        match Arc::get_mut(&mut self.tail) {
+            Some(tail) => tail.push(entry),
+            None => {
+                let mut tail = Vec::with_capacity(self.tail.len() + 2);
+                tail.extend_from_slice(&self.tail);
+                tail.push(entry);
+                self.tail = Arc::new(tail);
+            }
+        }
+        // As soon as it is full, so that whoever clones this history from now on shares the chunk and what wires keep of it.
         if self.tail.len() == CHUNK {
             let entries = std::mem::take(&mut self.tail);
-            let end = self.sealed_len() + CHUNK;
-            let entries = Arc::try_unwrap(entries).unwrap_or_else(|shared| shared.to_vec()).into_boxed_slice();
-            self.sealed = Some(Arc::new(Chunk { before: self.sealed.take(), end, entries }));
+            self.sealed = Some(Arc::new(Chunk {
+                end: self.sealed_len() + CHUNK,
+                before: self.sealed.take(),
+                entries: Arc::unwrap_or_clone(entries).into_boxed_slice(),
+                paired: AtomicUsize::new(0),
+                kept: KeptSlot::default(),
+            }));
         }
-        Arc::make_mut(&mut self.tail).push(entry);
+    }
+
+    /// The first `len` messages, shared.
+    pub(crate) fn up_to(&self, len: usize) -> Self {
+        let (mut sealed, mut rest) = (self.sealed.as_ref(), self.tail());
+        while let Some(chunk) = sealed.filter(|chunk| chunk.end > len) {
+            (sealed, rest) = (chunk.before.as_ref(), &chunk.entries);
+        }
+        let begin = sealed.map_or(0, |chunk| chunk.end);
+        let tail = rest.get(..len.saturating_sub(begin)).unwrap_or(rest).to_vec();
+        Self { sealed: sealed.cloned(), tail: Arc::new(tail), checked: self.checked.min(len) }
     }
 
     /// The last entry.
@@ -125,25 +198,17 @@ impl History {
         self.iter_from(0)
     }
 
-    /// The entries from an index on; costs what it returns, not what lies before.
+    /// The entries from an index on; costs what it returns, not what lies before. Read backwards it costs what is read.
     pub fn iter_from(&self, start: usize) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
-        let mut chunks = Vec::new();
-        let mut next = self.sealed.as_ref();
-        while let Some(chunk) = next.filter(|chunk| chunk.end > start) {
-            chunks.push(chunk);
-            next = chunk.before.as_ref();
+        Iter {
+            history: self,
+            start,
+            left: self.len().saturating_sub(start),
+            stretches: None,
+            first: [].iter(),
+            last: self.tail.iter(),
+            before_last: self.sealed.as_deref(),
         }
-        let sealed_len = self.sealed_len();
-        let from = move |first: usize, entries: &'_ [Arc<Entry>]| start.saturating_sub(first).min(entries.len());
-        let tail = self.tail.get(from(sealed_len, &self.tail)..).unwrap_or_default();
-        chunks
-            .into_iter()
-            .rev()
-            .flat_map(move |chunk| {
-                let first = chunk.end - chunk.entries.len();
-                chunk.entries.get(from(first, &chunk.entries)..).unwrap_or_default()
-            })
-            .chain(tail)
     }
 
     /// All messages in order.
@@ -153,12 +218,90 @@ impl History {
 
     /// How many leading messages are known to be well paired; [`pairing::heal`](crate::pairing::heal) starts behind them.
     pub fn checked(&self) -> usize {
+        // What was found out about another history that shares these chunks holds here too.
+        let mut next = self.sealed.as_ref();
+        while let Some(chunk) = next.filter(|chunk| chunk.end > self.checked) {
+            let paired = chunk.paired.load(Ordering::Relaxed);
+            if paired > 0 {
+                return paired.max(self.checked);
+            }
+            next = chunk.before.as_ref();
+        }
         self.checked
     }
 
     /// Remembers that the first `len` messages are well paired and all their calls are answered.
     pub(crate) fn mark_checked(&mut self, len: usize) {
         self.checked = len.min(self.len());
+    }
+
+    /// Remembers the same in the newest chunk, if it does not end before, for all that share it.
+    pub(crate) fn mark_shared(&self, len: usize) {
+        if let Some(chunk) = self.sealed.as_ref().filter(|chunk| len <= chunk.end) {
+            chunk.paired.fetch_max(len, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Entries from both ends. Stepping from the front needs the way from the newest chunk to the first one wanted, which is
+/// gone only then.
+struct Iter<'a> {
+    history: &'a History,
+    start: usize,
+    left: usize,
+    /// What lies behind `first`, the next one last.
+    stretches: Option<Vec<&'a [Arc<Entry>]>>,
+    first: slice::Iter<'a, Arc<Entry>>,
+    last: slice::Iter<'a, Arc<Entry>>,
+    /// What lies before `last`.
+    before_last: Option<&'a Chunk>,
+}
+
+impl<'a> Iter<'a> {
+    fn stretches(history: &'a History, start: usize) -> Vec<&'a [Arc<Entry>]> {
+        let mut stretches = vec![history.tail()];
+        let (mut next, mut begin) = (history.sealed.as_deref(), history.sealed_len());
+        while let Some(chunk) = next.filter(|chunk| chunk.end > start) {
+            stretches.push(&chunk.entries);
+            begin = chunk.end - chunk.entries.len();
+            next = chunk.before.as_deref();
+        }
+        if let Some(first) = stretches.last_mut() {
+            *first = first.get(start.saturating_sub(begin)..).unwrap_or_default();
+        }
+        stretches
+    }
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = &'a Arc<Entry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        loop {
+            if let Some(entry) = self.first.next() {
+                return Some(entry);
+            }
+            let stretches = self.stretches.get_or_insert_with(|| Self::stretches(self.history, self.start));
+            self.first = stretches.pop()?.iter();
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        loop {
+            if let Some(entry) = self.last.next_back() {
+                return Some(entry);
+            }
+            let chunk = self.before_last?;
+            (self.last, self.before_last) = (chunk.entries.iter(), chunk.before.as_deref());
+        }
     }
 }
 

@@ -28,7 +28,7 @@ fn cloning_shares_everything() {
         assert_eq!(tail(&history), tail(&clone));
         match (&history.sealed, &clone.sealed) {
             (Some(a), Some(b)) => assert!(Arc::ptr_eq(a, b)),
-            (None, None) => assert!(count <= CHUNK),
+            (None, None) => assert!(count < CHUNK),
             _ => panic!("{count}: one of two clones has chunks"),
         }
     }
@@ -36,7 +36,7 @@ fn cloning_shares_everything() {
 
 #[test]
 fn pushing_copies_at_most_one_chunk_of_pointers() {
-    let mut history = numbered(10_000);
+    let mut history = numbered(10_001);
     let before = history.clone();
     // Shared: the tail is copied once, what is sealed never.
     history.push(Message::user("new"));
@@ -44,15 +44,15 @@ fn pushing_copies_at_most_one_chunk_of_pointers() {
     assert!(Arc::ptr_eq(history.sealed.as_ref().unwrap(), before.sealed.as_ref().unwrap()));
     // Not shared any more: nothing is copied until the chunk is full.
     let own = tail(&history);
-    while history.tail.len() < CHUNK {
+    while history.tail.len() < CHUNK - 1 {
         history.push(Message::user("new"));
         assert_eq!(tail(&history), own);
     }
-    // A full chunk is sealed in front of all others, which stay where they are.
+    // A full chunk is sealed behind all others, which stay where they are.
     history.push(Message::user("new"));
     let sealed = history.sealed.as_ref().unwrap();
     assert!(Arc::ptr_eq(sealed.before.as_ref().unwrap(), before.sealed.as_ref().unwrap()));
-    assert_eq!((sealed.entries.len(), history.tail.len(), before.len()), (CHUNK, 1, 10_000));
+    assert_eq!((sealed.entries.len(), history.tail.len(), before.len()), (CHUNK, 0, 10_001));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn ten_thousand_messages_are_the_same_entries_in_every_clone() {
 
 #[test]
 fn a_million_messages_are_dropped_without_a_million_frames() {
-    // A small stack: a recursive drop of 15,000 chunks would not fit.
+    // A small stack: a recursive drop of 60,000 chunks would not fit.
     let work = || {
         let entry = Arc::new(Entry::new(Message::user("x")));
         let mut history: History = std::iter::repeat_n(entry.clone(), 1_000_000).collect();

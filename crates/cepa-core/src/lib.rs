@@ -30,9 +30,9 @@ pub use chat::{
     Chat, ChatEvent, ChatModel, ChatOptions, ChatRequest, ChatResponse, EventSink, SharedModel, Thinking, ToolChoice,
 };
 pub use context::{CONVERSATION_ID, ToolContext, Writes};
-pub use encoded::{EncodedSlot, WireKey};
+pub use encoded::{EncodedSlot, KeptSlot, WireKey};
 pub use error::{Error, ErrorKind, ToolFailure};
-pub use history::{Entry, History};
+pub use history::{Chunk, Entry, History};
 pub use json::{Extra, RawJson};
 pub use kernel::{Kernel, KernelBuilder};
 pub use message::{

@@ -71,37 +71,49 @@ pub fn heal(history: &History) -> History {
     if start == history.len() {
         return history.clone();
     }
-    let mut healed = history.clone();
-    if !is_paired(history, start) {
-        healed = rebuild(history, start);
-    }
+    let mut healed = match check(history, start) {
+        Ok(()) => history.clone(),
+        Err(from) => rebuild(history, from),
+    };
     healed.mark_checked(healed.len());
     healed
 }
 
-fn is_paired(history: &History, start: usize) -> bool {
+/// Whether a history is well paired from an index on, before which it is; else the index from which it is not: that of a
+/// message whose calls are not answered as they should be, or of a result that answers none.
+fn check(history: &History, start: usize) -> Result<(), usize> {
+    let sealed = history.len() - history.tail().len();
     let mut open: &[ToolCall] = &[];
-    for entry in history.iter_from(start) {
+    // How far it is well paired, and how far that can be said to all who share the chunks.
+    let (mut paired, mut shared) = (start, 0);
+    for (index, entry) in history.iter_from(start).enumerate() {
         match &entry.message {
             Message::Tool(result) => match open.split_first() {
                 Some((call, rest)) if call.id == result.tool_call_id => open = rest,
-                Some(_) | None => return false,
+                Some(_) | None => break,
             },
             message @ (Message::System(_) | Message::User(_) | Message::Assistant(_)) => {
                 if !open.is_empty() {
-                    return false;
+                    break;
                 }
                 open = message.tool_calls();
             }
         }
+        if open.is_empty() {
+            paired = start + index + 1;
+            if paired <= sealed {
+                shared = paired;
+            }
+        }
     }
-    open.is_empty()
+    history.mark_shared(shared);
+    if paired == history.len() { Ok(()) } else { Err(paired) }
 }
 
 fn rebuild(history: &History, start: usize) -> History {
     let entries: Vec<&Arc<Entry>> = history.iter_from(start).collect();
     let mut answers = match_results(&entries);
-    let mut healed: History = history.iter().take(start).cloned().collect();
+    let mut healed = history.up_to(start);
     for (index, entry) in entries.iter().enumerate() {
         if entry.message.role() == Role::Tool {
             continue;

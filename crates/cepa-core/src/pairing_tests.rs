@@ -274,3 +274,27 @@ proptest! {
         prop_assert_eq!(end, healed.len());
     }
 }
+
+// P1: what was found out about a history holds for all that share its chunks, and healing shares what lies before the damage.
+#[test]
+fn the_paired_beginning_is_found_out_once_and_shared() {
+    let history: History = (0..100).map(|index| Message::user(index.to_string())).collect();
+    let (mut damaged, stored) = (history.clone(), history.clone());
+    let chunks = history.sealed().unwrap();
+    assert_eq!(stored.checked(), 0);
+    heal(&history);
+    assert_eq!(stored.checked(), chunks.end());
+    damaged.push(Message::tool("x", "t", ToolStatus::Ok, "orphan"));
+    let healed = heal(&damaged);
+    assert_eq!((healed.len(), healed.checked()), (100, 100));
+    assert!(Arc::ptr_eq(healed.sealed().unwrap(), chunks));
+    // An open batch across the end of a chunk is not part of it.
+    let calls = (0..20).map(|index| crate::ToolCall::new(index.to_string(), "t", crate::Args::empty())).collect();
+    let mut open = history.clone();
+    open.push(Message::Assistant(crate::AssistantMessage { tool_calls: calls, ..Default::default() }));
+    (0..14).for_each(|index| open.push(Message::tool(index.to_string(), "t", ToolStatus::Ok, "")));
+    assert_eq!(validate(&heal(&open)), Ok(()));
+    assert_eq!(open.checked(), 100);
+    (14..20).for_each(|index| open.push(Message::tool(index.to_string(), "t", ToolStatus::Ok, "")));
+    assert!(same_entries(&heal(&open), &open));
+}

@@ -2,13 +2,13 @@
 
 use std::{
     borrow::Cow,
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{HashSet, VecDeque},
     hash::{BuildHasher, Hasher, RandomState},
 };
 
 use cepa_core::ToolCall;
 
-use super::hash;
+use super::{hash, seen::Seen};
 
 /// Which ids a provider takes. Ids that it takes are never changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,48 +90,62 @@ fn base62(mut hash: u64) -> String {
 /// let sent = ids.calls(&calls);
 /// assert_eq!(sent[0], "c1");
 /// assert_ne!(sent[1], "c1");
-/// assert_eq!(ids.result().as_ref(), Some(&sent[0]));
-/// assert_eq!(ids.result().as_ref(), Some(&sent[1]));
+/// assert_eq!(ids.result("c1").as_ref(), Some(&sent[0]));
+/// assert_eq!(ids.result("c1").as_ref(), Some(&sent[1]));
 /// ```
-#[derive(Debug)]
-pub struct WireIds<'a> {
+#[derive(Clone, Debug)]
+pub struct WireIds {
     rule: IdRule,
-    used: HashSet<Cow<'a, str>>,
-    /// How often an id was replaced.
-    replaced: HashMap<&'a str, u64>,
-    open: VecDeque<Cow<'a, str>>,
+    /// The hashes of the ids on the wire.
+    used: Seen,
+    /// The ids of the calls that wait for their results; `None` for one that is the history's.
+    open: VecDeque<Option<String>>,
 }
 
-impl<'a> WireIds<'a> {
+impl WireIds {
     /// For one request.
     pub fn new(rule: IdRule) -> Self {
-        Self { rule, used: HashSet::new(), replaced: HashMap::new(), open: VecDeque::new() }
+        Self { rule, used: Seen::default(), open: VecDeque::new() }
     }
 
     /// The ids of one message's calls, in order; their results are asked for with [`WireIds::result`].
-    pub fn calls(&mut self, calls: &'a [ToolCall]) -> Vec<Cow<'a, str>> {
+    pub fn calls<'a>(&mut self, calls: &'a [ToolCall]) -> Vec<Cow<'a, str>> {
         let ids: Vec<_> = calls.iter().map(|call| self.assign(&call.id)).collect();
-        self.open = ids.iter().cloned().collect();
+        let made = |id: &Cow<'_, str>| matches!(id, Cow::Owned(_)).then(|| id.to_string());
+        self.open = ids.iter().map(made).collect();
         ids
     }
 
-    /// The id of the call that the next result answers; `None` for a result that answers none.
-    pub fn result(&mut self) -> Option<Cow<'a, str>> {
-        self.open.pop_front()
+    /// The id of the call that the next result answers, `known` being its id in the history; `None` for a result that
+    /// answers none.
+    pub fn result<'a>(&mut self, known: &'a str) -> Option<Cow<'a, str>> {
+        self.open.pop_front().map(|made| made.map_or(Cow::Borrowed(known), Cow::Owned))
     }
 
-    fn assign(&mut self, id: &'a str) -> Cow<'a, str> {
-        if self.rule.accepts(id) && self.used.insert(Cow::Borrowed(id)) {
+    /// The ids so far, from which other requests may go on.
+    pub(super) fn settle(&mut self) -> Self {
+        Self { rule: self.rule, used: self.used.settle(), open: self.open.clone() }
+    }
+
+    fn assign<'a>(&mut self, id: &'a str) -> Cow<'a, str> {
+        let hash = |id: &str| hash::stable(id, 0);
+        if self.rule.accepts(id) && self.used.insert(hash(id)) {
             return Cow::Borrowed(id);
         }
-        let nth = self.replaced.entry(id).or_default();
-        loop {
-            let made: Cow<'a, str> = self.rule.replacement(id, *nth).into();
-            *nth += 1;
-            if self.used.insert(made.clone()) {
-                return made;
-            }
+        // The first replacement that is free. An id that comes again and again has used up very many, so they are not tried
+        // one after another.
+        let is_used = |nth: u64| self.used.has(hash(&self.rule.replacement(id, nth)));
+        let (mut from, mut nth, mut step) = (0, 0, 1);
+        while is_used(nth) {
+            (from, nth, step) = (nth + 1, nth + step, step * 2);
         }
+        while from < nth {
+            let middle = from + (nth - from) / 2;
+            if is_used(middle) { from = middle + 1 } else { nth = middle }
+        }
+        let made = self.rule.replacement(id, nth);
+        self.used.insert(hash(&made));
+        Cow::Owned(made)
     }
 }
 

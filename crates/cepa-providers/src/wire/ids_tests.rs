@@ -45,12 +45,20 @@ fn a_replacement_never_takes_an_id_that_came_before_and_yields_to_none_that_come
 }
 
 #[test]
+fn an_id_that_comes_very_often_gets_one_replacement_after_the_other() {
+    let all = sent(IdRule::VISIBLE, &["a"; 200]);
+    let wanted: Vec<String> = (0..199).map(|nth| IdRule::VISIBLE.replacement("a", nth)).collect();
+    assert_eq!(all[0], "a");
+    assert_eq!(all[1..], wanted);
+}
+
+#[test]
 fn results_are_paired_by_position_and_strays_get_nothing() {
     let calls = calls(&["a", "a"]);
     let mut ids = WireIds::new(IdRule::VISIBLE);
     let sent = ids.calls(&calls);
-    assert_eq!([ids.result(), ids.result()], [Some(sent[0].clone()), Some(sent[1].clone())]);
-    assert_eq!(ids.result(), None);
+    assert_eq!([ids.result("a"), ids.result("a")], [Some(sent[0].clone()), Some(sent[1].clone())]);
+    assert_eq!(ids.result("a"), None);
 }
 
 #[test]

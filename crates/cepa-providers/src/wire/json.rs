@@ -85,7 +85,7 @@ impl<'a> Object<'a> {
 }
 
 /// Large pieces are shared, small ones copied together: a piece costs the sender a system call, a copy of this size does not.
-const SHARED_FROM: usize = 16 * 1024;
+pub(super) const SHARED_FROM: usize = 16 * 1024;
 
 /// A body in pieces.
 #[derive(Debug, Default)]
@@ -113,6 +113,23 @@ impl Pieces {
         }
         self.seal();
         self.done.push(bytes);
+    }
+
+    /// Appends bytes that somebody else keeps too, piece by piece.
+    pub fn share_all(&mut self, pieces: &[Bytes]) {
+        for (place, piece) in pieces.iter().enumerate() {
+            if self.open.capacity() - self.open.len() < piece.len() && piece.len() < SHARED_FROM {
+                // All that is copied together, and about what comes behind the last of it.
+                let copied = pieces.iter().skip(place).take_while(|piece| piece.len() < SHARED_FROM);
+                self.open.reserve(copied.map(Bytes::len).sum::<usize>() + 512);
+            }
+            self.share(piece.clone());
+        }
+    }
+
+    /// The number of bytes so far.
+    pub fn size(&self) -> usize {
+        self.done.iter().map(Bytes::len).sum::<usize>() + self.open.len()
     }
 
     /// The body.

@@ -2,6 +2,7 @@
 
 pub mod anthropic;
 pub mod caps;
+mod closed;
 mod cut;
 pub(crate) mod failed;
 pub mod gemini;
@@ -16,6 +17,7 @@ pub mod openai_responses;
 mod pick;
 pub mod reply;
 pub mod schema;
+mod seen;
 pub mod surrogates;
 mod words;
 

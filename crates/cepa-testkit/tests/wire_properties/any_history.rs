@@ -11,7 +11,7 @@ use super::wires::{Wire, messages};
 
 const SEEDS: u64 = 600;
 
-fn wires() -> Vec<Wire> {
+pub(crate) fn wires() -> Vec<Wire> {
     vec![
         Wire::openai("model-a"),
         Wire::deepseek("model-a"),
@@ -37,7 +37,7 @@ fn tools() -> ToolSet {
 }
 
 /// A request with these messages and random settings.
-fn request(messages: &[Message], rng: &mut Rng) -> ChatRequest {
+pub(crate) fn request(messages: &[Message], rng: &mut Rng) -> ChatRequest {
     let thinking = match rng.below(4) {
         0 => Some(Thinking::Budget(2048)),
         1 => Some(Thinking::Effort("low".to_owned())),

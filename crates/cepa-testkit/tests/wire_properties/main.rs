@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test")]
 
 mod any_history;
+mod long_history;
 mod provider_switch;
 mod windows;
 mod wires;

@@ -6,22 +6,27 @@
 
 use bytes::Bytes;
 
-use super::turns::Turn;
 use crate::wire::json::Pieces;
 
 const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
-const USER_TURNS: usize = 2;
-
-/// The turns that get a breakpoint behind them.
-pub(super) fn marked_turns(turns: &[Turn<'_>]) -> Vec<usize> {
-    let users = turns.iter().enumerate().rev().filter(|(_, turn)| turn.is_user());
-    users.map(|(at, _)| at).take(USER_TURNS).collect()
-}
 
 /// Appends blocks whose last one ends in a breakpoint.
 pub(super) fn marked(out: &mut Pieces, blocks: &Bytes) {
-    // A piece ends with the brace of its last block.
-    let end = blocks.len().saturating_sub(1);
-    out.share(blocks.slice(..end));
-    out.tail().extend_from_slice(MARK);
+    marked_at(out, vec![blocks.clone()], &[blocks.len()]);
+}
+
+/// Appends pieces in which the blocks that end at these places, in order, get a breakpoint.
+pub(super) fn marked_at(out: &mut Pieces, pieces: Vec<Bytes>, mut ends: &[usize]) {
+    let mut passed = 0;
+    for mut piece in pieces {
+        while let Some((end, rest)) = ends.split_first().filter(|(end, _)| **end <= passed + piece.len()) {
+            // The mark ends with the brace of the block.
+            let block = piece.split_to(end - passed);
+            out.share(block.slice(..block.len().saturating_sub(1)));
+            out.tail().extend_from_slice(MARK);
+            (passed, ends) = (*end, rest);
+        }
+        passed += piece.len();
+        out.share(piece);
+    }
 }

@@ -1,13 +1,14 @@
 //! A request as pieces of JSON: settings first, then the messages, whose bytes never change once they are sent (W2).
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use cepa_core::{ChatRequest, Error, pairing};
 
 use super::{
     AnthropicMessages,
     block::{Block, Blocks},
-    cache, params, tools,
-    turns::{self, Turn},
+    cache, params, tools, turns,
 };
 use crate::wire::json::{Object, Pieces};
 
@@ -46,7 +47,10 @@ pub(super) fn encode(dialect: &AnthropicMessages, request: &ChatRequest) -> Resu
         list(&mut body, "system", &system(&conversation.system)?, cached);
     }
     if ours("messages") {
-        messages(&mut body, &conversation.turns, cached);
+        body.tail().extend_from_slice(b",\"messages\":[");
+        let marks = if cached { conversation.user_turns } else { Vec::new() };
+        cache::marked_at(&mut body, conversation.messages, &marks);
+        body.tail().push(b']');
     }
     body.tail().push(b'}');
     Ok(body.finish())
@@ -67,33 +71,8 @@ fn list(body: &mut Pieces, name: &'static str, items: &Bytes, cached: bool) {
     body.tail().push(b']');
 }
 
-fn system(texts: &[String]) -> Result<Bytes, Error> {
+fn system(texts: &[Arc<str>]) -> Result<Bytes, Error> {
     let mut blocks = Blocks::default();
-    texts.iter().try_for_each(|text| blocks.push(&Block::text(text)))?;
+    texts.iter().try_for_each(|text| blocks.push(&Block::text(&**text)))?;
     Ok(blocks.into_bytes())
-}
-
-fn messages(body: &mut Pieces, turns: &[Turn<'_>], cached: bool) {
-    let marked = if cached { cache::marked_turns(turns) } else { Vec::new() };
-    let mut lead = ",\"messages\":[";
-    for (at, turn) in turns.iter().enumerate() {
-        let role = if turn.is_user() { "user" } else { "assistant" };
-        let out = body.tail();
-        out.extend_from_slice(lead.as_bytes());
-        out.extend_from_slice(format!("{{\"role\":\"{role}\",\"content\":[").as_bytes());
-        lead = ",";
-        let last = turn.blocks.len().saturating_sub(1);
-        for (place, blocks) in turn.blocks.iter().enumerate() {
-            if place > 0 {
-                body.tail().push(b',');
-            }
-            if place == last && marked.contains(&at) {
-                cache::marked(body, blocks);
-            } else {
-                body.share(blocks.clone());
-            }
-        }
-        body.tail().extend_from_slice(b"]}");
-    }
-    body.tail().push(b']');
 }

@@ -5,9 +5,7 @@ use cepa_core::{ChatRequest, Error, pairing};
 use serde_json::Value;
 
 use super::{
-    GenerateContent,
-    contents::{self, Turn},
-    params,
+    GenerateContent, contents, params,
     part::{NOTHING, Parts},
     tools,
 };
@@ -48,8 +46,9 @@ pub(super) fn encode(dialect: &GenerateContent, request: &ChatRequest) -> Result
         out.extend_from_slice(b"]}");
     }
     if ours("contents") {
-        body.open("contents")?;
-        contents(&mut body.pieces, &conversation.turns);
+        body.open("contents")?.push(b'[');
+        body.pieces.share_all(&conversation.contents);
+        body.pieces.tail().push(b']');
     }
     body.pieces.tail().push(b'}');
     Ok(body.pieces.finish())
@@ -72,23 +71,4 @@ impl Body {
         out.push(b':');
         Ok(out)
     }
-}
-
-fn contents(body: &mut Pieces, turns: &[Turn]) {
-    let mut lead = "[";
-    for turn in turns {
-        let role = if turn.is_user { "user" } else { "model" };
-        let out = body.tail();
-        out.extend_from_slice(lead.as_bytes());
-        out.extend_from_slice(format!("{{\"role\":\"{role}\",\"parts\":[").as_bytes());
-        lead = ",";
-        for (place, parts) in turn.parts.iter().enumerate() {
-            if place > 0 {
-                body.tail().push(b',');
-            }
-            body.share(parts.clone());
-        }
-        body.tail().extend_from_slice(b"]}");
-    }
-    body.tail().push(b']');
 }

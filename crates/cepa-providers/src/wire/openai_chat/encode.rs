@@ -1,9 +1,9 @@
 //! A request's body: the history message by message, then everything else.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
-use bytes::Bytes;
-use cepa_core::{ChatRequest, Content, Entry, Error, ErrorKind, History, Message, Role, ToolMessage, pairing};
+use bytes::{Buf, Bytes};
+use cepa_core::{ChatRequest, Content, Entry, Error, ErrorKind, Message, Role, ToolMessage, pairing};
 
 use super::{
     AfterTools, OpenAiChat, Roles, SystemPlace,
@@ -11,9 +11,9 @@ use super::{
     options,
 };
 use crate::wire::{
+    closed::{self, Parts, Written},
     ids::WireIds,
-    json,
-    json::Pieces,
+    json::{self, Pieces},
     words::{GO_ON, START},
 };
 
@@ -33,9 +33,8 @@ pub(super) fn encode(dialect: &OpenAiChat, request: &ChatRequest) -> Result<Vec<
     match extra.get("messages") {
         Some(messages) => json::write(pieces.tail(), messages)?,
         None => {
-            let history = pairing::heal(&request.messages);
             pieces.tail().push(b'[');
-            Writer::new(dialect, &mut pieces).history(request.system_prompt.as_deref(), &history)?;
+            messages(dialect, request, &mut pieces)?;
             pieces.tail().push(b']');
         }
     }
@@ -44,80 +43,113 @@ pub(super) fn encode(dialect: &OpenAiChat, request: &ChatRequest) -> Result<Vec<
     Ok(pieces.finish())
 }
 
+fn messages(dialect: &OpenAiChat, request: &ChatRequest, body: &mut Pieces) -> Result<(), Error> {
+    let history = pairing::heal(&request.messages);
+    let mut parts = Parts::of(&history, &dialect.key);
+    let mut writer = Writer::new(dialect, parts.state());
+    let mut systems = writer.place.clone();
+    parts.entries().try_for_each(|entry| systems.take(dialect, &entry.message).map(drop))?;
+    let prompt = request.system_prompt.as_deref().into_iter();
+    let texts = prompt.chain(systems.leading.iter().map(|text| &**text)).filter(|text| !text.trim().is_empty());
+    let leading = texts.collect::<Vec<_>>().join("\n\n");
+    parts.write(&mut writer)?;
+    writer.write_attached()?;
+    let mut pieces = parts.finish(writer.written);
+    if !leading.is_empty() {
+        messages::system(body.tail(), &leading)?;
+    } else if let Some(first) = pieces.first_mut() {
+        // Each message begins with a comma; before the first there is none.
+        first.advance(1);
+    } else {
+        return Err(Error::new(ErrorKind::InvalidInput, "there is no message to send: add one"));
+    }
+    body.share_all(&pieces);
+    Ok(())
+}
+
 /// A short message of ours.
 enum Between {
     NoReply,
     User(&'static str),
 }
 
-/// The array of messages as it grows.
-struct Writer<'a, 'p> {
+/// The messages as they are written one after another, but for the system messages that go to the front.
+struct Writer<'a> {
     dialect: &'a OpenAiChat,
-    pieces: &'p mut Pieces,
-    ids: WireIds<'a>,
-    /// Who spoke last on the wire.
-    last: Option<Role>,
-    /// Who of user, assistant and tools did.
+    written: Written<'a>,
+    ids: WireIds,
+    /// Which system messages go to the front.
+    place: Systems,
+    /// Who of user, assistant and tools spoke last on the wire.
     spoke: Option<Role>,
     /// The media of the results behind the last calls.
     attached: Vec<Attached<'a>>,
 }
 
-impl<'a, 'p> Writer<'a, 'p> {
-    fn new(dialect: &'a OpenAiChat, pieces: &'p mut Pieces) -> Self {
-        Self {
-            dialect,
-            pieces,
-            ids: WireIds::new(dialect.quirks.call_ids),
-            last: None,
-            spoke: None,
-            attached: Vec::new(),
-        }
-    }
+/// Where the messages to come are written.
+#[derive(Clone)]
+struct State {
+    ids: WireIds,
+    place: Systems,
+    spoke: Option<Role>,
+}
 
-    fn history(&mut self, system_prompt: Option<&str>, history: &'a History) -> Result<(), Error> {
-        let is_system = |entry: &&std::sync::Arc<Entry>| entry.message.role() == Role::System;
-        let leading = history.iter().take_while(is_system).count();
-        let merged = match self.dialect.quirks.system {
-            SystemPlace::Anywhere => leading,
-            SystemPlace::Single => history.len(),
+/// The texts of the system messages that go to the front: those at the beginning, or all.
+#[derive(Clone, Default)]
+struct Systems {
+    leading: Vec<Arc<str>>,
+    /// Whether somebody else spoke.
+    is_over: bool,
+}
+
+impl Systems {
+    /// Whether a message goes to the front.
+    fn take(&mut self, dialect: &OpenAiChat, message: &Message) -> Result<bool, Error> {
+        let Message::System(system) = message else {
+            self.is_over = true;
+            return Ok(false);
         };
-        let texts = history.iter().take(merged).filter(is_system).filter_map(|entry| entry.message.content());
-        self.leading_system(system_prompt, texts)?;
-        for (place, entry) in history.iter().enumerate() {
-            if place < merged && is_system(&entry) {
-                continue;
-            }
-            self.entry(entry).map_err(|error| {
-                let message = format!("message {place} of the conversation: {}", error.message());
-                error.with_message(message)
-            })?;
+        if self.is_over && dialect.quirks.system == SystemPlace::Anywhere {
+            return Ok(false);
         }
-        self.write_attached()?;
-        match self.last {
-            Some(_) => Ok(()),
-            None => Err(Error::new(ErrorKind::InvalidInput, "there is no message to send: add one")),
-        }
+        self.leading.push((*messages::system_text(&system.content)?).into());
+        Ok(true)
     }
+}
 
-    fn leading_system(
-        &mut self,
-        prompt: Option<&str>,
-        contents: impl Iterator<Item = &'a Content>,
-    ) -> Result<(), Error> {
-        let mut texts: Vec<Cow<'_, str>> = prompt.map(Cow::Borrowed).into_iter().collect();
-        for content in contents {
-            texts.push(messages::system_text(content)?);
-        }
-        texts.retain(|text| !text.trim().is_empty());
-        if texts.is_empty() {
+impl<'a> closed::Writer<'a> for Writer<'a> {
+    type State = State;
+
+    fn entry(&mut self, place: usize, entry: &'a Arc<Entry>) -> Result<(), Error> {
+        if self.place.take(self.dialect, &entry.message)? {
             return Ok(());
         }
-        let text = texts.join("\n\n");
-        messages::system(self.begin(Role::System)?, &text)
+        self.message(entry).map_err(|error| {
+            let message = format!("message {place} of the conversation: {}", error.message());
+            error.with_message(message)
+        })
     }
 
-    fn entry(&mut self, entry: &'a Entry) -> Result<(), Error> {
+    fn state(&mut self) -> Option<State> {
+        self.attached.is_empty().then(|| State { ids: self.ids.settle(), place: self.place.clone(), spoke: self.spoke })
+    }
+
+    fn written(&mut self) -> &mut Written<'a> {
+        &mut self.written
+    }
+}
+
+impl<'a> Writer<'a> {
+    fn new(dialect: &'a OpenAiChat, state: Option<&State>) -> Self {
+        let State { ids, place, spoke } = state.cloned().unwrap_or_else(|| State {
+            ids: WireIds::new(dialect.quirks.call_ids),
+            place: Systems::default(),
+            spoke: None,
+        });
+        Self { dialect, written: Written::default(), ids, place, spoke, attached: Vec::new() }
+    }
+
+    fn message(&mut self, entry: &'a Entry) -> Result<(), Error> {
         if entry.message.role() != Role::Tool {
             self.write_attached()?;
         }
@@ -143,7 +175,7 @@ impl<'a, 'p> Writer<'a, 'p> {
             }
             Message::Tool(message) => {
                 // After healing each result answers a call.
-                let Some(id) = self.ids.result() else { return Ok(()) };
+                let Some(id) = self.ids.result(&message.tool_call_id) else { return Ok(()) };
                 self.result(entry, message, id)
             }
         }
@@ -161,21 +193,9 @@ impl<'a, 'p> Writer<'a, 'p> {
     }
 
     /// Writes a message that is the same in every request of this dialect, or takes what was written for an earlier one.
-    fn kept(&mut self, entry: &Entry, write: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>) -> Result<(), Error> {
-        let key = &self.dialect.key;
-        let bytes = match entry.encoded.get(key) {
-            Some(bytes) => bytes,
-            None => {
-                let mut out = Vec::new();
-                write(&mut out)?;
-                let bytes = Bytes::from(out);
-                entry.encoded.set(key, bytes.clone());
-                bytes
-            }
-        };
+    fn kept(&mut self, entry: &'a Entry, write: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>) -> Result<(), Error> {
         self.begin(entry.message.role())?;
-        self.pieces.share(bytes);
-        Ok(())
+        self.written.keep(entry, &self.dialect.key, b"", write).map(drop)
     }
 
     fn write_attached(&mut self) -> Result<(), Error> {
@@ -200,10 +220,9 @@ impl<'a, 'p> Writer<'a, 'p> {
         if role != Role::System {
             self.spoke = Some(role);
         }
-        if self.last.replace(role).is_some() {
-            self.pieces.tail().push(b',');
-        }
-        self.pieces.tail()
+        let tail = self.written.tail();
+        tail.push(b',');
+        tail
     }
 
     /// What has to be said before somebody speaks, so that the server takes the order.

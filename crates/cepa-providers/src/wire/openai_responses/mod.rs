@@ -33,9 +33,10 @@ mod tools;
 mod usage;
 
 use bytes::Bytes;
-use cepa_core::{ChatRequest, ChatResponse, Error, Origin};
+use cepa_core::{ChatRequest, ChatResponse, Error, Origin, WireKey};
 
 use super::Dialect;
+use own::Form;
 pub use quirks::{EncryptedReasoning, Quirks, StrictTools, Summary};
 pub use stream::Fold;
 
@@ -65,12 +66,15 @@ const FORMAT: &str = "openai_responses";
 pub struct Responses {
     origin: Origin,
     quirks: Quirks,
+    /// What the bytes of a message depend on, beside the message; the second if the provider stores what it is sent.
+    keys: [WireKey; 2],
 }
 
 impl Responses {
     /// The dialect of this endpoint (a catalog entry's name) and model.
     pub fn new(origin: Origin, quirks: Quirks) -> Self {
-        Self { origin, quirks }
+        let key = |form| WireKey::new(format!("{FORMAT}\n{}\n{}\n{quirks:?}\n{form:?}", origin.provider, origin.model));
+        Self { keys: [key(Form::Whole), key(Form::Stored)], origin, quirks }
     }
 
     /// The endpoint's catalog entry and the model.
