@@ -42,7 +42,8 @@ struct Places {
 impl Places {
     /// Single parts; the words choose some of them, or are options of divan.
     fn micro(&self, args: &[&str]) -> Result<()> {
-        let mut all = vec!["bench", "--locked", "--package", "micro", "--bench", "micro", "--"];
+        // The whole workspace, so that what it shares is built as for the clients, and once.
+        let mut all = vec!["bench", "--locked", "--workspace", "--bench", "micro", "--"];
         all.extend(args);
         self.cargo(&self.bench, &all)
     }
