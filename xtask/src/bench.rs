@@ -87,6 +87,12 @@ impl Places {
 
     fn cargo(&self, folder: &Path, args: &[&str]) -> Result<()> {
         let mut cargo = run::cargo(args)?;
+        // What cargo told us of ourselves: ring's build script looks at it, and would be run again after a cargo without it.
+        for (name, _) in std::env::vars_os() {
+            if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
+                cargo.env_remove(name);
+            }
+        }
         // By the environment: behind `--` cargo would take an option for the program's.
         run::shown(cargo.current_dir(folder).env("CARGO_TARGET_DIR", &self.target), BUILD_LIMIT)
     }
