@@ -141,7 +141,7 @@ def costs(rows: list[Row], client: str) -> Costs | None:
 
 def short(figure: float) -> str:
     """Three digits."""
-    for scale, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+    for scale, unit in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
         if figure >= scale:
             return f"{figure / scale:.3g}{unit}"
     return f"{figure:.3g}"

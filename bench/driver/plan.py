@@ -18,6 +18,7 @@ class Client:
     program: str  # the binary, or the folder under peers/
     keys: dict[str, str] = dataclasses.field(default_factory=dict)
     env: dict[str, str] = dataclasses.field(default_factory=dict)
+    how: str = ""  # what of it is used, and what it cannot do equally
 
 
 RUST = [
@@ -25,16 +26,41 @@ RUST = [
     Client("bare-hyper", "rust", "bench-bare-hyper"),
     Client("cepa", "rust", "bench-cepa"),
     Client("cepa, no memory", "rust", "bench-cepa", {"memory": "false"}),
-    Client("genai", "rust", "bench-genai"),
-    Client("rig", "rust", "bench-rig"),
+    Client("genai", "rust", "bench-genai", how="its calls of models; the loop over them is written by hand. It has no store"),
+    Client("rig", "rust", "bench-rig", how="its agent with rig-memory's store; on disk rig-sqlite's, which commits once a turn"),
     Client("rig, no memory", "rust", "bench-rig", {"memory": "false"}),
 ]
 OTHERS = [
-    Client("ai-sdk", "js", "ai-sdk"),
-    Client("pydantic-ai", "python", "pydantic-ai"),
-    Client("langchain", "python", "langchain"),
-    Client("openai-agents", "python", "openai-agents"),
-    Client("agno", "python", "agno"),
+    Client(
+        "ai-sdk",
+        "js",
+        "ai-sdk",
+        how="generateText and streamText with stopWhen. It keeps no conversation: the caller holds the messages, on disk as rows that we write",
+    ),
+    Client(
+        "pydantic-ai",
+        "python",
+        "pydantic-ai",
+        how="Agent.run with its conversation store in memory; on disk rows that we write of its messages, one commit a turn",
+    ),
+    Client(
+        "langchain",
+        "python",
+        "langchain",
+        how="create_agent on langgraph with its savers, which keep each step's state; synchronous, but for many at once",
+    ),
+    Client(
+        "openai-agents",
+        "python",
+        "openai-agents",
+        how="Runner.run over chat completions, tracing off, with its SQLiteSession, which is SQLite in memory too",
+    ),
+    Client(
+        "agno",
+        "python",
+        "agno",
+        how="Agent over OpenAILike, telemetry off, with its databases and the whole history; synchronous, but for many at once",
+    ),
 ]
 FLOORS = ("bare", "bare-hyper")
 CLI_OFFLINE, CLI_MOCK = "cepa run (offline model)", "cepa run (mock server)"
@@ -159,10 +185,10 @@ SCENARIOS = [
     ),
     Scenario(
         "idle",
-        "Conversations of twenty short messages that are kept in memory and not used (10,000 of them; 200 in Python and JavaScript).",
+        "Conversations of twenty short messages that are kept in memory and not used (10,000 of them; 200 in Python, 500 in JavaScript).",
         "idle",
         1,
-        {"rust": (10000, 50), "python": (200, 10), "js": (200, 100)},
+        {"rust": (10000, 50), "python": (200, 10), "js": (500, 100)},
         [
             ("RSS bytes / conversation", value("resident_bytes"), 0),
             ("allocated bytes", value("allocated_bytes"), 0),
@@ -174,6 +200,7 @@ SCENARIOS = [
         leave_out=STATELESS,
         repeats=1,
         counted=True,
+        notes="With few conversations what a collected heap takes in advance is counted too: those of Python and JavaScript are upper bounds.",
         goals=(Goal("(RSS bytes − 256) / JSON as stored", goals.own(goals.above(256)), 1.3),),
     ),
     Scenario(

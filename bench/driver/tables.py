@@ -20,7 +20,9 @@ system; the server is another process that does not think. A figure is the media
 the highest; × is the ratio of medians to `bare`. Only ratios within one table mean anything on another machine.
 
 `bare` is a loop written by hand on reqwest with typed serde structs, `bare-hyper` one on a bare hyper connection with the
-history kept as the bytes to send. {peers}
+history kept as the bytes to send.
+
+{peers}
 """
 
 
@@ -177,8 +179,8 @@ def render(report: dict) -> str:
     rows = report["runs"]
     versions = report["versions"]
     ran = {row["client"] for row in rows}
-    others = "".join(f" {client.name}: `{versions[client.program]}`." for client in plan.OTHERS if client.name in ran)
-    peers = f"rig is {versions['rig']}, genai {versions['genai']}.{others}"
+    used = [client for client in plan.RUST + plan.OTHERS if client.how and client.name in ran]
+    peers = "\n".join(f"* {client.name} (`{versions.get(client.program.removeprefix('bench-'), '')}`): {client.how}." for client in used)
     lines = [INTRODUCTION.format(peers=peers)]
     spins = [row["spin_ms"] for row in rows if "spin_ms" in row]
     loads = [row["load"] for row in rows]

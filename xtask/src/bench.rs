@@ -42,7 +42,8 @@ struct Places {
 impl Places {
     /// Single parts; the words choose some of them, or are options of divan.
     fn micro(&self, args: &[&str]) -> Result<()> {
-        let mut all = vec!["bench", "--locked", "--package", "micro", "--bench", "micro", "--"];
+        // The whole workspace, so that what it shares is built as for the clients, and once.
+        let mut all = vec!["bench", "--locked", "--workspace", "--bench", "micro", "--"];
         all.extend(args);
         self.cargo(&self.bench, &all)
     }
@@ -86,6 +87,12 @@ impl Places {
 
     fn cargo(&self, folder: &Path, args: &[&str]) -> Result<()> {
         let mut cargo = run::cargo(args)?;
+        // What cargo told us of ourselves: ring's build script looks at it, and would be run again after a cargo without it.
+        for (name, _) in std::env::vars_os() {
+            if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
+                cargo.env_remove(name);
+            }
+        }
         // By the environment: behind `--` cargo would take an option for the program's.
         run::shown(cargo.current_dir(folder).env("CARGO_TARGET_DIR", &self.target), BUILD_LIMIT)
     }

@@ -166,8 +166,9 @@ async fn long_on_disk<C: Client>(work: &Work) -> Result<()> {
     let region = Region::start(work)?;
     let mut more = Growth::of(work, &client, &mut talk).await?.told();
     more["commits"] = json!(commits);
-    more["stored_bytes"] = json!(client.stored_bytes(&talk).await?);
     // What the probe said is in the file too.
+    let (long, short) = (client.stored_bytes(&talk).await?, client.stored_bytes(&probe).await?);
+    more["stored_bytes"] = json!(long.zip(short).map(|(long, short)| long + short));
     more["plain_bytes"] = (plain_bytes(0, work.turns) + (PROBE + 1) * plain_bytes(0, 1)).into();
     region.end(work, work.turns, more)
 }

@@ -11,10 +11,14 @@ use std::{
     future::Future,
     pin::pin,
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
+/// Each gets at most so long, unless the command line says otherwise.
+const ENOUGH: Duration = Duration::from_secs(1);
+
 fn main() {
-    divan::main();
+    divan::Divan::default().max_time(ENOUGH).config_with_args().main();
 }
 
 /// The value of a future that waits for nothing: no runtime, so that none is measured.

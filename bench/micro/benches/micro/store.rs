@@ -1,9 +1,10 @@
 //! Appending a question and its answer to a conversation of some length, and loading it.
 
+use std::sync::Arc;
+
 use cepa::{ChatMemory, Entry, History, Message, Version, load_whole, prelude::*};
 use divan::Bencher;
 use micro::talks;
-use std::sync::Arc;
 
 use crate::on_runtime;
 
