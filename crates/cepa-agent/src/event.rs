@@ -101,7 +101,7 @@ impl Listeners {
 
     /// Whether there is nobody.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.listening.is_empty() && self.keeping.is_empty()
     }
 
     /// Tells everybody.

@@ -42,7 +42,7 @@ async fn a_turn_comes_back_as_it_was_written() {
     step.pauses = vec![pause("p2", "t", SECOND), pause("p1", "t", KEY)];
     step.turn = Some(TurnChange {
         state: TurnState::Paused,
-        data: raw(r#"{"n":2}"#),
+        data: raw(r#"{"n":2}"#).into(),
         carried: Some(cepa_core::History::new()),
     });
     store.commit("t", token, step).await.unwrap();
@@ -188,7 +188,7 @@ async fn live_turns_say_whether_they_wait() {
     assert_eq!(store.live_turns(Some("d")).await.unwrap(), [live("d1", "d", false)]);
     store.decide("p", cepa_agent::Decision::Approve, "ann", 500).await.unwrap();
     assert_eq!(store.live_turns(Some("c")).await.unwrap(), [live("t", "c", false)]);
-    let done = Some(TurnChange { state: TurnState::Completed, data: raw("{}"), carried: None });
+    let done = Some(TurnChange { state: TurnState::Completed, data: raw("{}").into(), carried: None });
     store.commit("t", token, Commit { turn: done, ..Commit::default() }).await.unwrap();
     assert_eq!(store.live_turns(Some("c")).await.unwrap(), []);
 }
