@@ -24,7 +24,7 @@ fn said(row: &TurnRow) -> Vec<SharedEntry> {
 }
 
 fn ends(data: &str) -> Commit {
-    let change = TurnChange { state: TurnState::Completed, data: raw(data), carried: None };
+    let change = TurnChange { state: TurnState::Completed, data: raw(data).into(), carried: None };
     Commit { turn: Some(change), at: 200, ..Commit::default() }
 }
 
