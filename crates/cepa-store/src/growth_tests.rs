@@ -140,7 +140,7 @@ async fn costs_after(turns: u64, conversations: u64) -> Vec<(&'static str, usize
         spent("what is live in the conversation");
         assert_eq!(store.live_turns(None).await.unwrap().len(), 1);
         spent("what is live");
-        let change = TurnChange { state: TurnState::Completed, data: row.data, carried: None };
+        let change = TurnChange { state: TurnState::Completed, data: row.data.into(), carried: None };
         store.commit(&row.id, token, Commit { turn: Some(change), at: 120, ..Commit::default() }).await.unwrap();
         spent("end");
     }
