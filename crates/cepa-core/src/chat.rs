@@ -264,6 +264,7 @@ impl EventSink {
     }
 
     /// Hands on an event.
+    #[inline]
     pub fn emit(&self, event: ChatEvent) {
         if let Some(receive) = &self.0 {
             receive(event);

@@ -144,6 +144,19 @@ fn an_event_past_the_limit_is_an_error_and_what_came_before_is_kept() {
     assert_eq!(events, []);
 }
 
+#[test]
+fn an_event_that_comes_in_one_piece_is_not_copied() {
+    let body: &[u8] = b"event: x\ndata: {\"a\":1}\n\ndata: b\ndata: c\n\n";
+    let (mut decoder, mut rest) = (SseDecoder::new(), body);
+    let lent = decoder.next_event(&mut rest).unwrap().unwrap();
+    assert_eq!(lent, LentEvent { event: Some("x"), data: "{\"a\":1}" });
+    assert!(body.as_ptr_range().contains(&lent.data.as_ptr()));
+    assert_eq!(decoder.next_event(&mut rest).unwrap(), Some(LentEvent { event: None, data: "b\nc" }));
+    assert_eq!(decoder.next_event(&mut rest).unwrap(), None);
+    // What was handed out is gone, also for the end.
+    assert_eq!(decoder.finish(), None);
+}
+
 /// The standard, read line by line over the whole decoded body.
 fn reference(body: &[u8]) -> Vec<SseEvent> {
     let text = String::from_utf8_lossy(body);

@@ -108,3 +108,17 @@ impl<'de, F: FnMut(&'de RawValue) -> Result<(), Error>> Visitor<'de> for List<'_
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_lent_unless_something_in_it_is_escaped() {
+        let of = |json: &'static str| lent_text(serde_json::from_str(json).expect("JSON"));
+        assert!(matches!(of("\"a é\""), Some(Cow::Borrowed("a é"))));
+        assert!(matches!(of("\"\""), Some(Cow::Borrowed(""))));
+        assert_eq!(of(r#""a\n\"b\\""#).as_deref(), Some("a\n\"b\\"));
+        assert_eq!([of("null"), of("1"), of("[\"a\"]"), of("{}")], [None, None, None, None]);
+    }
+}

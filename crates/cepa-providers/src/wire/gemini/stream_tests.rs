@@ -201,3 +201,18 @@ fn a_call_that_is_none_is_an_error() {
         assert_eq!(dialect().decode(chunk.as_bytes()).unwrap_err().kind(), ErrorKind::Decode, "{call}");
     }
 }
+
+#[test]
+fn a_part_that_is_text_alone_reads_as_any_other() {
+    for (part, text) in [
+        (r#"{"text":"a\nb"}"#, "a\nb"),
+        (r#"{"text":"a","thought":false}"#, "a"),
+        (r#"{"text":"a","text":"b"}"#, "b"),
+        (r#"{"text":null}"#, ""),
+        (r#"["a"]"#, ""),
+    ] {
+        let chunk = format!(r#"{{"candidates":[{{"content":{{"parts":[{part}]}},"finishReason":"STOP"}}]}}"#);
+        let content = read(&stream(&[&chunk]), 1_000).1.unwrap().message.content;
+        assert_eq!(content.map(|content| content.text().into_owned()).unwrap_or_default(), text, "{part}");
+    }
+}
