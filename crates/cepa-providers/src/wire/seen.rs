@@ -10,7 +10,7 @@ pub(super) struct Seen {
     before: Option<Arc<Settled>>,
 }
 
-/// Sorted, and each at least as long as the next newer one: a look goes through few of them.
+/// Sorted, and each at least twice as long as the next newer one: a look goes through few of them.
 #[derive(Debug)]
 struct Settled {
     hashes: Box<[u64]>,
@@ -32,7 +32,7 @@ impl Seen {
     pub(super) fn settle(&mut self) -> Self {
         if !self.new.is_empty() {
             let mut hashes: Vec<u64> = std::mem::take(&mut self.new).into_iter().collect();
-            while let Some(shorter) = self.before.take_if(|before| before.hashes.len() <= hashes.len()) {
+            while let Some(shorter) = self.before.take_if(|before| before.hashes.len() < 2 * hashes.len()) {
                 hashes.extend_from_slice(&shorter.hashes);
                 self.before.clone_from(&shorter.before);
             }
