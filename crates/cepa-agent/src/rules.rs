@@ -2,15 +2,21 @@
 
 use std::time::Duration;
 
-use cepa_core::{Error, ErrorKind, ToolFailure};
+use cepa_core::{Error, ErrorKind, RawJson, ToolFailure};
 
 use crate::{
+    ids,
     memory::Version,
     pause::{Pause, PauseState},
     store::{CallChange, CallKey, CallRow, CallState, TurnRow},
 };
 
 impl CallRow {
+    /// The hash of the arguments that run, or would.
+    pub fn args_hash(&self) -> String {
+        ids::hash(self.executed_args.as_ref().map_or(self.args.as_str(), RawJson::as_str))
+    }
+
     /// The call's name inside its turn.
     pub const fn key(&self) -> CallKey {
         CallKey { batch: self.batch, idx: self.idx }

@@ -193,8 +193,6 @@ pub struct CallRow {
     /// The arguments as the model wrote them.
     #[serde(with = "crate::words::args")]
     pub args: Args,
-    /// The hash of the arguments that the verdict was made on.
-    pub args_hash: Arc<str>,
     /// The verdict.
     pub verdict: VerdictKind,
     /// The gate's reason or reply, if any.

@@ -60,7 +60,7 @@ fn write(connection: &Connection, turn: i64, row: &CallRow, sql: &str) -> Result
         row.schema_hash,
         row.args.as_str(),
         why,
-        row.args_hash,
+        row.args_hash(),
         row.verdict.as_str(),
         row.reason,
         row.state.as_str(),

@@ -76,7 +76,7 @@ pub(crate) fn turn(row: &Row<'_>) -> rusqlite::Result<(i64, TurnRow)> {
 /// The columns of [`call`].
 macro_rules! call_columns {
     () => {
-        "batch, idx, call_id, tool, schema_hash, args, args_why, args_hash, verdict, reason, state, attempt, executed_args,
+        "batch, idx, call_id, tool, schema_hash, args, args_why, verdict, reason, state, attempt, executed_args,
             status, result, writes, failure, started, finished, full"
     };
 }
@@ -85,15 +85,15 @@ pub(crate) use {call_columns, select_turn};
 
 pub(crate) fn call(row: &Row<'_>) -> rusqlite::Result<CallRow> {
     let why: Option<String> = row.get(6)?;
-    let status: Option<String> = row.get(13)?;
+    let status: Option<String> = row.get(12)?;
     let result = match status {
         None => None,
         Some(_) => Some(CallResult {
-            status: word(row, 13, ToolStatus::from_word)?,
-            content: json(row, 14)?,
-            full: maybe_json(row, 19)?,
-            writes: maybe_json(row, 15)?,
-            failure: row.get(16)?,
+            status: word(row, 12, ToolStatus::from_word)?,
+            content: json(row, 13)?,
+            full: maybe_json(row, 18)?,
+            writes: maybe_json(row, 14)?,
+            failure: row.get(15)?,
         }),
     };
     Ok(CallRow {
@@ -106,15 +106,14 @@ pub(crate) fn call(row: &Row<'_>) -> rusqlite::Result<CallRow> {
             None => Args::Object(json(row, 5)?),
             Some(why) => Args::Invalid { raw: row.get(5)?, why },
         },
-        args_hash: row.get(7)?,
-        verdict: word(row, 8, VerdictKind::from_word)?,
-        reason: row.get(9)?,
-        state: word(row, 10, CallState::from_word)?,
-        attempt: row.get(11)?,
-        executed_args: maybe_json(row, 12)?,
+        verdict: word(row, 7, VerdictKind::from_word)?,
+        reason: row.get(8)?,
+        state: word(row, 9, CallState::from_word)?,
+        attempt: row.get(10)?,
+        executed_args: maybe_json(row, 11)?,
         result,
-        started: row.get(17)?,
-        finished: row.get(18)?,
+        started: row.get(16)?,
+        finished: row.get(17)?,
     })
 }
 

@@ -178,7 +178,6 @@ impl Batch {
                 call_id: call.id.into(),
                 tool: call.name.into(),
                 schema_hash,
-                args_hash: ids::hash(prepared.as_ref().map_or(call.args.as_str(), RawJson::as_str)).into(),
                 // Kept only where it differs: most calls run as the model wrote them.
                 executed_args: prepared.filter(|prepared| prepared.as_str() != call.args.as_str()),
                 args: call.args,
@@ -214,7 +213,6 @@ impl Batch {
                 call_id: call.id.into(),
                 tool: call.name.into(),
                 schema_hash: "".into(),
-                args_hash: ids::hash(call.args.as_str()).into(),
                 executed_args: None,
                 args: call.args,
                 verdict: VerdictKind::Refuse,

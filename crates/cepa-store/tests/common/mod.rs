@@ -117,7 +117,6 @@ pub(crate) fn call_row(key: CallKey) -> CallRow {
         tool: "pay".into(),
         schema_hash: "s".into(),
         args: Args::Object(raw(r#"{"amount": 1.10}"#)),
-        args_hash: "h".into(),
         verdict: VerdictKind::Pause,
         reason: Some("much".into()),
         state: CallState::Planned,

@@ -59,7 +59,6 @@ pub(super) fn call_row(batch: u32, idx: u32) -> CallRow {
         tool: "pay".into(),
         schema_hash: "s".into(),
         args: Args::decode(r#"{"amount": 12345678901234567890123}"#),
-        args_hash: "h".into(),
         verdict: VerdictKind::Pause,
         reason: Some("too much".to_owned()),
         state: CallState::Planned,
