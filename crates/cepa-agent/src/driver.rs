@@ -352,16 +352,17 @@ async fn let_in<H: Host>(
     asked: Vec<Asked>,
     unwritten: &mut Unwritten,
 ) -> Result<(), Error> {
-    // A tool that only reads may be entered again whatever happened: nothing is to be remembered.
+    if asked.is_empty() {
+        return Ok(());
+    }
+    // A tool that only reads may be entered again whatever happened: no more than its plan is to be remembered.
     let reads = |asked: &Asked| calls.iter().any(|call| call.key.idx == asked.idx && call.flags.read_only);
     let written = async {
-        let mut is_noted = false;
         for asked in asked.iter().filter(|asked| !reads(asked)) {
             let commit = turn.did(Did::Started { idx: asked.idx, at: host.now_ms() })?;
             unwritten.add(host, commit, std::iter::empty());
-            is_noted = true;
         }
-        if is_noted { unwritten.write(turn, host).await } else { Ok(()) }
+        unwritten.write(turn, host).await
     };
     let written = written.await;
     for asked in &asked {

@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use cepa_agent::{
-    AuditEntry, ChatMemory, Commit, ConversationInfo, Decision, Lease, LiveTurn, Loaded, Pause, StoredTurn, TurnRow,
-    TurnStore, Version,
+    AuditEntry, ChatMemory, Commit, ConversationInfo, Decision, Lease, LiveTurn, Loaded, Opened, Pause, StoredTurn,
+    TurnRow, TurnStore, Version,
 };
 use cepa_core::{BoxFuture, Entry, Error, ErrorKind, RawJson};
 use cepa_store::{Options, Sqlite, Synchronous};
@@ -135,6 +135,17 @@ impl TurnStore for Hand {
         let (conversation, holder) = (conversation.to_owned(), holder.to_owned());
         let job = async move |store: Sqlite| store.lease(&conversation, &holder, now, until).await;
         Box::pin(self.call(Kind::Write, job))
+    }
+
+    fn open_turn<'a>(
+        &'a self,
+        turn: TurnRow,
+        holder: &'a str,
+        now: i64,
+        until: i64,
+    ) -> BoxFuture<'a, Result<Opened, Error>> {
+        let holder = holder.to_owned();
+        Box::pin(self.call(Kind::Write, async move |store: Sqlite| store.open_turn(turn, &holder, now, until).await))
     }
 
     fn release<'a>(&'a self, conversation: &'a str, token: u64) -> BoxFuture<'a, Result<(), Error>> {
