@@ -377,12 +377,11 @@ async fn let_in<H: Host>(
     Ok(())
 }
 
-/// Lets every call work: which bodies ask to be entered, and which calls have ended.
-fn happened(
-    running: &mut Running<'_>,
-    writer: &Writer,
-    context: &mut Context<'_>,
-) -> Poll<(Vec<Asked>, Vec<(usize, ToolRun)>)> {
+/// The bodies that ask to be entered, and the calls that have ended, by their place.
+type Happened = (Vec<Asked>, Vec<(usize, ToolRun)>);
+
+/// Lets every call work.
+fn happened(running: &mut Running<'_>, writer: &Writer, context: &mut Context<'_>) -> Poll<Happened> {
     let mut done = Vec::new();
     let mut at = 0;
     while let Some((_, run)) = running.get_mut(at) {
