@@ -36,8 +36,10 @@ pub fn rows(path: impl AsRef<Path>) -> rusqlite::Result<Vec<String>> {
     let mut tables = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")?;
     let tables: Vec<String> = tables.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     for table in tables {
+        // Asked for as rows: a name that damage has made no text is an error then, and no panic.
+        let mut names = connection.prepare("SELECT name FROM pragma_table_xinfo(?1) ORDER BY cid")?;
+        let names: Vec<String> = names.query_map([&table], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
         let mut statement = connection.prepare(&format!("SELECT * FROM \"{table}\" NOT INDEXED"))?;
-        let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let mut found = statement.query([])?;
         let mut of_table = Vec::new();
         while let Some(row) = found.next()? {

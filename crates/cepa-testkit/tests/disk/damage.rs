@@ -343,7 +343,7 @@ fn the_log_of_a_killed_process_cut_anywhere() {
     assert!(frames > 100, "{frames} frames");
     let mut rng = Rng::new(number("CEPA_SEED").unwrap_or(1) as u64);
     let mut cuts: Vec<usize> =
-        (0..=frames).step_by(frames / tries(40)).map(|frame| WAL_HEADER + frame * FRAME).collect();
+        (0..=frames).step_by((frames / tries(40)).max(1)).map(|frame| WAL_HEADER + frame * FRAME).collect();
     cuts.extend((0..tries(40)).map(|_| rng.below(image.wal.len())));
     cuts.push(image.wal.len());
     cuts.sort_unstable();
