@@ -72,7 +72,7 @@ fn fold(work: &Work) -> Result<()> {
         for piece in body.as_bytes().chunks(READ) {
             decoder.push(piece, &mut events)?;
             for event in events.drain(..) {
-                fold.event(event, &sink)?;
+                fold.event(event.lend(), &sink)?;
             }
         }
         black_box(fold.finish(&sink)?);
