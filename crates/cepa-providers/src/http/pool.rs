@@ -20,7 +20,8 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
 };
 use tokio::{
-    task::JoinHandle,
+    runtime::{Handle, Id},
+    task::{JoinHandle, yield_now},
     time::{Instant, timeout},
 };
 
@@ -36,6 +37,10 @@ const IDLE: Duration = Duration::from_secs(50);
 /// A connection whose response was read is free in an instant, once its own task has seen that too. One that still sends the
 /// body of a request that nobody waits for is not worth more.
 const AT_ONCE: Duration = Duration::from_millis(10);
+
+/// A connection that was idle for so long may be closed without anybody having seen it: the runtime does not look at its sockets
+/// while a program of one thread does something else, as waiting for its user.
+const UNWATCHED: Duration = Duration::from_millis(10);
 
 /// HTTP/2 pings while a request is open, so that a connection that died unnoticed does not hold it until its timeout.
 const PING_EVERY: Duration = Duration::from_secs(30);
@@ -99,6 +104,8 @@ struct Line {
     is_proxied: bool,
     /// When it was used last.
     since: Instant,
+    /// The runtime that drives it. It serves no request of another one, which goes on where this one may stand still.
+    runtime: Option<Id>,
 }
 
 enum Sender {
@@ -136,6 +143,9 @@ impl Pool {
         loop {
             let (mut line, was_kept) = match self.0.take(to.url()) {
                 Some(mut line) => {
+                    if line.since.elapsed() >= UNWATCHED {
+                        look_at_sockets().await;
+                    }
                     if !line.is_ready() && !matches!(timeout(AT_ONCE, line.ready()).await, Ok(Ok(()))) {
                         continue;
                     }
@@ -173,16 +183,17 @@ impl Shared {
 
     /// A connection to this server that is free, or nearly.
     fn take(&self, url: &Uri) -> Option<Line> {
-        let (mut kept, now) = (self.kept(), Instant::now());
+        let (mut kept, now, runtime) = (self.kept(), Instant::now(), runtime());
         let lines = &mut kept.lines;
         lines.retain(|line| !line.is_over(now));
-        let last = |is: &dyn Fn(&Line) -> bool| lines.iter().rposition(|line| line.leads_to(url) && is(line));
+        let leads_to = |line: &Line| line.runtime == runtime && line.leads_to(url);
+        let last = |is: &dyn Fn(&Line) -> bool| lines.iter().rposition(|line| leads_to(line) && is(line));
         let place = last(&Line::is_ready).or_else(|| last(&|_| true))?;
         let line = lines.get_mut(place)?;
         let Sender::Shared(sender) = &line.sender else { return Some(lines.remove(place)) };
-        line.since = now;
         let sender = Sender::Shared(sender.clone());
-        Some(Line { url: url.clone(), sender, is_proxied: line.is_proxied, since: now })
+        let since = std::mem::replace(&mut line.since, now);
+        Some(Line { url: url.clone(), sender, is_proxied: line.is_proxied, since, runtime })
     }
 
     fn keep(self: &Arc<Self>, mut line: Line) {
@@ -198,8 +209,13 @@ impl Shared {
     async fn connect(self: &Arc<Self>, url: &Uri) -> Result<Line, SendError> {
         let stream = self.connector.connect(url).await.map_err(SendError::Connect)?;
         let connected = stream.connected();
-        let line =
-            |sender| Line { url: url.clone(), sender, is_proxied: connected.is_proxied(), since: Instant::now() };
+        let line = |sender| Line {
+            url: url.clone(),
+            sender,
+            is_proxied: connected.is_proxied(),
+            since: Instant::now(),
+            runtime: runtime(),
+        };
         let stream = TokioIo::new(stream);
         if !connected.is_negotiated_h2() {
             let (mut sender, connection) = http1::handshake(stream).await?;
@@ -260,6 +276,16 @@ impl Line {
             Sender::Shared(sender) => sender.try_send_request(request).await,
         }
     }
+}
+
+fn runtime() -> Option<Id> {
+    Handle::try_current().ok().map(|runtime| runtime.id())
+}
+
+/// Lets the runtime look at its sockets, and then the tasks run that have learnt something from it.
+async fn look_at_sockets() {
+    yield_now().await;
+    yield_now().await;
 }
 
 async fn sweep(pool: Weak<Shared>) {
