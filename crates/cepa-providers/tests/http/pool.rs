@@ -160,13 +160,13 @@ fn a_storm_of_calls_leaves_nothing_behind() {
     let runtime = Builder::new_multi_thread().worker_threads(8).enable_all().build().unwrap();
     let client = HttpClient::new(settings());
     let one = async |client: HttpClient, url: String, number: usize| -> Option<Result<(), Error>> {
-        let pad = if number % 5 == 0 { 100_000 } else { 1 };
+        let pad = if number.is_multiple_of(5) { 100_000 } else { 1 };
         let text = format!("{number}{}", " ".repeat(pad));
         let request = HttpRequest::post(&url, vec![Bytes::from(text)]).unwrap();
         let cancel = CancellationToken::new();
         let whole = async {
             let mut response = client.send(request, &cancel).await?;
-            if number % 11 == 0 {
+            if number.is_multiple_of(11) {
                 response.next_chunk().await?;
                 return Ok(());
             }
