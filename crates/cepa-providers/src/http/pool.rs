@@ -146,8 +146,15 @@ impl Pool {
                     if line.since.elapsed() >= UNWATCHED {
                         look_at_sockets().await;
                     }
-                    if !line.is_ready() && !matches!(timeout(AT_ONCE, line.ready()).await, Ok(Ok(()))) {
-                        continue;
+                    if !line.is_ready() {
+                        match timeout(AT_ONCE, line.ready()).await {
+                            Ok(Ok(())) => {}
+                            Ok(Err(_)) => continue,
+                            Err(_) => {
+                                self.0.drop_busy();
+                                continue;
+                            }
+                        }
                     }
                     (line, true)
                 }
@@ -194,6 +201,13 @@ impl Shared {
         let sender = Sender::Shared(sender.clone());
         let since = std::mem::replace(&mut line.since, now);
         Some(Line { url: url.clone(), sender, is_proxied: line.is_proxied, since, runtime })
+    }
+
+    /// Drops what was given back and did not become free in an instant, so that nobody waits for one after the other.
+    fn drop_busy(&self) {
+        let (now, runtime) = (Instant::now(), runtime());
+        let is_busy = |line: &Line| !line.is_ready() && now.saturating_duration_since(line.since) >= AT_ONCE;
+        self.kept().lines.retain(|line| line.runtime != runtime || !is_busy(line));
     }
 
     fn keep(self: &Arc<Self>, mut line: Line) {

@@ -313,3 +313,59 @@ async fn what_comes_behind_a_body_is_no_answer() {
         assert_eq!(call(&client, &server.url()).await.unwrap(), "ok");
     }
 }
+
+// An early refusal: the rest of such a body is sent to nobody, and the next call does not wait for one after the other.
+#[tokio::test]
+async fn connections_that_still_send_hold_up_no_call() {
+    let answered = Arc::new(Mutex::new(0));
+    let counted = answered.clone();
+    let url = apart(move |mut tcp| {
+        let counted = counted.clone();
+        async move {
+            let Some((length, _)) = head(&mut tcp).await else { return };
+            let _ = tcp.write_all(answer("ok").as_bytes()).await;
+            *counted.lock().unwrap() += 1;
+            if length > 1000 {
+                sleep(LONG).await;
+            }
+        }
+    });
+    let client = HttpClient::new(settings());
+    let large = Bytes::from(vec![b'x'; 16 * 1024 * 1024]);
+    let calls: Vec<_> = (0..60)
+        .map(|_| {
+            let (client, request) = (client.clone(), HttpRequest::post(&url, vec![large.clone()]).unwrap());
+            tokio::spawn(async move {
+                let response = client.send(request, &CancellationToken::new()).await?;
+                response.collect().await
+            })
+        })
+        .collect();
+    for one in calls {
+        assert_eq!(soon(one).await.unwrap().unwrap(), "ok");
+    }
+    let begin = Instant::now();
+    assert_eq!(call(&client, &url).await.unwrap(), "ok");
+    assert!(begin.elapsed() < Duration::from_millis(200), "{:?}", begin.elapsed());
+}
+
+// The caller's thread does something else as soon as it has its answer.
+#[test]
+fn a_connection_is_kept_where_the_runtime_stands_still_between_two_calls() {
+    let open = Arc::new(Mutex::new(0));
+    let counted = open.clone();
+    let url = apart(move |mut tcp| {
+        *counted.lock().unwrap() += 1;
+        async move {
+            while request(&mut tcp).await.is_some() {
+                let _ = tcp.write_all(answer("ok").as_bytes()).await;
+            }
+        }
+    });
+    let (runtime, client) = (runtime(), HttpClient::new(settings()));
+    for _ in 0..5 {
+        assert_eq!(runtime.block_on(call(&client, &url)).unwrap(), "ok");
+        std::thread::sleep(Duration::from_millis(30));
+    }
+    assert_eq!(*open.lock().unwrap(), 1);
+}
