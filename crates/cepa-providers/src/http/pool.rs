@@ -21,7 +21,7 @@ use hyper_util::{
 };
 use tokio::{
     runtime::{Handle, Id},
-    task::{JoinHandle, yield_now},
+    task::{AbortHandle, JoinHandle, yield_now},
     time::{Instant, timeout},
 };
 
@@ -109,8 +109,24 @@ struct Line {
 }
 
 enum Sender {
-    One(http1::SendRequest<Pieces>),
+    One(Own),
     Shared(http2::SendRequest<Pieces>),
+}
+
+/// A connection of HTTP/1.1 and who drives it.
+struct Own {
+    sender: http1::SendRequest<Pieces>,
+    driver: AbortHandle,
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        // A free one says good-bye. Else whoever drives it would go on with the body of a request that was answered, as long as
+        // the server takes it or not.
+        if !self.sender.is_ready() {
+            self.driver.abort();
+        }
+    }
 }
 
 /// A connection whose response is being read. Dropping it closes the connection.
@@ -235,7 +251,7 @@ impl Shared {
             let (mut sender, connection) = http1::handshake(stream).await?;
             let driver = tokio::spawn(connection);
             return match sender.ready().await {
-                Ok(()) => Ok(line(Sender::One(sender))),
+                Ok(()) => Ok(line(Sender::One(Own { sender, driver: driver.abort_handle() }))),
                 // The sender knows only that it is closed; who drives the connection knows why.
                 Err(closed) => Err(driver.await.ok().and_then(Result::err).unwrap_or(closed).into()),
             };
@@ -264,7 +280,7 @@ impl Line {
 
     fn is_over(&self, now: Instant) -> bool {
         let is_closed = match &self.sender {
-            Sender::One(sender) => sender.is_closed(),
+            Sender::One(own) => own.sender.is_closed(),
             Sender::Shared(sender) => sender.is_closed(),
         };
         is_closed || now.saturating_duration_since(self.since) >= IDLE
@@ -272,21 +288,21 @@ impl Line {
 
     fn is_ready(&self) -> bool {
         match &self.sender {
-            Sender::One(sender) => sender.is_ready(),
+            Sender::One(own) => own.sender.is_ready(),
             Sender::Shared(sender) => sender.is_ready(),
         }
     }
 
     async fn ready(&mut self) -> Result<(), hyper::Error> {
         match &mut self.sender {
-            Sender::One(sender) => sender.ready().await,
+            Sender::One(own) => own.sender.ready().await,
             Sender::Shared(sender) => sender.ready().await,
         }
     }
 
     async fn send(&mut self, request: Request<Pieces>) -> Result<Response<Incoming>, TrySendError<Request<Pieces>>> {
         match &mut self.sender {
-            Sender::One(sender) => sender.try_send_request(request).await,
+            Sender::One(own) => own.sender.try_send_request(request).await,
             Sender::Shared(sender) => sender.try_send_request(request).await,
         }
     }
