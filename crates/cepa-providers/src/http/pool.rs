@@ -20,7 +20,8 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
 };
 use tokio::{
-    task::JoinHandle,
+    runtime::{Handle, Id},
+    task::{AbortHandle, JoinHandle, yield_now},
     time::{Instant, timeout},
 };
 
@@ -36,6 +37,10 @@ const IDLE: Duration = Duration::from_secs(50);
 /// A connection whose response was read is free in an instant, once its own task has seen that too. One that still sends the
 /// body of a request that nobody waits for is not worth more.
 const AT_ONCE: Duration = Duration::from_millis(10);
+
+/// A connection that was idle for so long may be closed without anybody having seen it: the runtime does not look at its sockets
+/// while a program of one thread does something else, as waiting for its user.
+const UNWATCHED: Duration = Duration::from_millis(10);
 
 /// HTTP/2 pings while a request is open, so that a connection that died unnoticed does not hold it until its timeout.
 const PING_EVERY: Duration = Duration::from_secs(30);
@@ -99,11 +104,29 @@ struct Line {
     is_proxied: bool,
     /// When it was used last.
     since: Instant,
+    /// The runtime that drives it. It serves no request of another one, which goes on where this one may stand still.
+    runtime: Option<Id>,
 }
 
 enum Sender {
-    One(http1::SendRequest<Pieces>),
+    One(Own),
     Shared(http2::SendRequest<Pieces>),
+}
+
+/// A connection of HTTP/1.1 and who drives it.
+struct Own {
+    sender: http1::SendRequest<Pieces>,
+    driver: AbortHandle,
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        // A free one says good-bye. Else whoever drives it would go on with the body of a request that was answered, as long as
+        // the server takes it or not.
+        if !self.sender.is_ready() {
+            self.driver.abort();
+        }
+    }
 }
 
 /// A connection whose response is being read. Dropping it closes the connection.
@@ -136,8 +159,18 @@ impl Pool {
         loop {
             let (mut line, was_kept) = match self.0.take(to.url()) {
                 Some(mut line) => {
-                    if !line.is_ready() && !matches!(timeout(AT_ONCE, line.ready()).await, Ok(Ok(()))) {
-                        continue;
+                    if line.since.elapsed() >= UNWATCHED {
+                        look_at_sockets().await;
+                    }
+                    if !line.is_ready() {
+                        match timeout(AT_ONCE, line.ready()).await {
+                            Ok(Ok(())) => {}
+                            Ok(Err(_)) => continue,
+                            Err(_) => {
+                                self.0.drop_busy();
+                                continue;
+                            }
+                        }
                     }
                     (line, true)
                 }
@@ -173,16 +206,24 @@ impl Shared {
 
     /// A connection to this server that is free, or nearly.
     fn take(&self, url: &Uri) -> Option<Line> {
-        let (mut kept, now) = (self.kept(), Instant::now());
+        let (mut kept, now, runtime) = (self.kept(), Instant::now(), runtime());
         let lines = &mut kept.lines;
         lines.retain(|line| !line.is_over(now));
-        let last = |is: &dyn Fn(&Line) -> bool| lines.iter().rposition(|line| line.leads_to(url) && is(line));
+        let leads_to = |line: &Line| line.runtime == runtime && line.leads_to(url);
+        let last = |is: &dyn Fn(&Line) -> bool| lines.iter().rposition(|line| leads_to(line) && is(line));
         let place = last(&Line::is_ready).or_else(|| last(&|_| true))?;
         let line = lines.get_mut(place)?;
         let Sender::Shared(sender) = &line.sender else { return Some(lines.remove(place)) };
-        line.since = now;
         let sender = Sender::Shared(sender.clone());
-        Some(Line { url: url.clone(), sender, is_proxied: line.is_proxied, since: now })
+        let since = std::mem::replace(&mut line.since, now);
+        Some(Line { url: url.clone(), sender, is_proxied: line.is_proxied, since, runtime })
+    }
+
+    /// Drops what was given back and did not become free in an instant, so that nobody waits for one after the other.
+    fn drop_busy(&self) {
+        let (now, runtime) = (Instant::now(), runtime());
+        let is_busy = |line: &Line| !line.is_ready() && now.saturating_duration_since(line.since) >= AT_ONCE;
+        self.kept().lines.retain(|line| line.runtime != runtime || !is_busy(line));
     }
 
     fn keep(self: &Arc<Self>, mut line: Line) {
@@ -198,14 +239,19 @@ impl Shared {
     async fn connect(self: &Arc<Self>, url: &Uri) -> Result<Line, SendError> {
         let stream = self.connector.connect(url).await.map_err(SendError::Connect)?;
         let connected = stream.connected();
-        let line =
-            |sender| Line { url: url.clone(), sender, is_proxied: connected.is_proxied(), since: Instant::now() };
+        let line = |sender| Line {
+            url: url.clone(),
+            sender,
+            is_proxied: connected.is_proxied(),
+            since: Instant::now(),
+            runtime: runtime(),
+        };
         let stream = TokioIo::new(stream);
         if !connected.is_negotiated_h2() {
             let (mut sender, connection) = http1::handshake(stream).await?;
             let driver = tokio::spawn(connection);
             return match sender.ready().await {
-                Ok(()) => Ok(line(Sender::One(sender))),
+                Ok(()) => Ok(line(Sender::One(Own { sender, driver: driver.abort_handle() }))),
                 // The sender knows only that it is closed; who drives the connection knows why.
                 Err(closed) => Err(driver.await.ok().and_then(Result::err).unwrap_or(closed).into()),
             };
@@ -234,7 +280,7 @@ impl Line {
 
     fn is_over(&self, now: Instant) -> bool {
         let is_closed = match &self.sender {
-            Sender::One(sender) => sender.is_closed(),
+            Sender::One(own) => own.sender.is_closed(),
             Sender::Shared(sender) => sender.is_closed(),
         };
         is_closed || now.saturating_duration_since(self.since) >= IDLE
@@ -242,24 +288,34 @@ impl Line {
 
     fn is_ready(&self) -> bool {
         match &self.sender {
-            Sender::One(sender) => sender.is_ready(),
+            Sender::One(own) => own.sender.is_ready(),
             Sender::Shared(sender) => sender.is_ready(),
         }
     }
 
     async fn ready(&mut self) -> Result<(), hyper::Error> {
         match &mut self.sender {
-            Sender::One(sender) => sender.ready().await,
+            Sender::One(own) => own.sender.ready().await,
             Sender::Shared(sender) => sender.ready().await,
         }
     }
 
     async fn send(&mut self, request: Request<Pieces>) -> Result<Response<Incoming>, TrySendError<Request<Pieces>>> {
         match &mut self.sender {
-            Sender::One(sender) => sender.try_send_request(request).await,
+            Sender::One(own) => own.sender.try_send_request(request).await,
             Sender::Shared(sender) => sender.try_send_request(request).await,
         }
     }
+}
+
+fn runtime() -> Option<Id> {
+    Handle::try_current().ok().map(|runtime| runtime.id())
+}
+
+/// Lets the runtime look at its sockets, and then the tasks run that have learnt something from it.
+async fn look_at_sockets() {
+    yield_now().await;
+    yield_now().await;
 }
 
 async fn sweep(pool: Weak<Shared>) {

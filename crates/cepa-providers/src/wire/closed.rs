@@ -205,8 +205,17 @@ impl<'a, S: Clone + Send + Sync + 'static> Parts<'a, S> {
                 place += 1;
             }
             if let Some(state) = writer.state() {
-                let pieces = writer.written().close(self.key);
-                self.known = Some(close(self.key, chunk, self.known.take(), pieces, state));
+                self.known = Some(match chunk.kept().get::<Closed<S>>(self.key) {
+                    // Somebody has written the same meanwhile: it is not held a second time.
+                    Some(known) => {
+                        *writer.written() = Written::default();
+                        known
+                    }
+                    None => {
+                        let pieces = writer.written().close(self.key);
+                        close(self.key, chunk, self.known.take(), pieces, state)
+                    }
+                });
             }
         }
         for entry in self.tail {

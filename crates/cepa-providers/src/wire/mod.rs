@@ -19,6 +19,7 @@ pub mod reply;
 pub mod schema;
 mod seen;
 pub mod surrogates;
+mod texts;
 mod words;
 
 use std::borrow::Cow;

@@ -4,6 +4,7 @@
 
 mod bodies;
 mod failures;
+mod pool;
 mod proxies;
 mod requests;
 mod server;

@@ -1,7 +1,7 @@
 //! TLS against servers with certificates made for the test: trust, names, and both HTTP versions.
 
 use std::{
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -21,7 +21,10 @@ use hyper::{
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
-use tokio::{net::TcpListener, sync::mpsc};
+use tokio::{
+    net::TcpListener,
+    sync::{Notify, mpsc},
+};
 use tokio_rustls::TlsAcceptor;
 
 use crate::server::{post, settings, soon};
@@ -79,12 +82,25 @@ impl Secure {
                 tokio::spawn(async move {
                     let Ok(tls) = acceptor.accept(tcp).await else { return };
                     let h2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
-                    let service = service_fn(move |request| answer(request, leave.clone()));
+                    let last = Arc::new(Notify::new());
+                    let is_last = last.clone();
+                    let service = service_fn(move |request: Request<Incoming>| {
+                        if request.uri().path() == "/last" {
+                            is_last.notify_one();
+                        }
+                        answer(request, leave.clone())
+                    });
                     let io = TokioIo::new(tls);
                     let _ = if h2 {
-                        hyper::server::conn::http2::Builder::new(TokioExecutor::new())
-                            .serve_connection(io, service)
-                            .await
+                        let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+                        let mut serving = pin!(builder.serve_connection(io, service));
+                        tokio::select! {
+                            served = &mut serving => served,
+                            () = last.notified() => {
+                                serving.as_mut().graceful_shutdown();
+                                serving.await
+                            }
+                        }
                     } else {
                         hyper::server::conn::http1::Builder::new().serve_connection(io, service).await
                     };
@@ -152,6 +168,49 @@ async fn one_http2_connection_carries_many_requests_and_dropping_one_harms_no_ot
         assert_eq!(soon(kept.next_chunk()).await.unwrap().unwrap(), "drip");
     }
     assert_eq!(server.connections.load(Ordering::SeqCst), 1);
+}
+
+// A server that asks to go (GOAWAY) gets no further request, and none fails for it.
+#[tokio::test]
+async fn an_http2_connection_that_the_server_ends_is_replaced() {
+    let server = Secure::start(&["localhost"], &[b"h2"]).await;
+    let client = HttpClient::new(server.trusting());
+    for pause in [0, 0, 0, 1, 1, 20] {
+        for path in ["/", "/last"] {
+            let response = post(&client, &server.url("localhost", path)).await.unwrap();
+            assert_eq!(soon(response.collect()).await.unwrap(), "HTTP/2.0");
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
+    }
+    assert!(server.connections.load(Ordering::SeqCst) <= 7);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn many_http2_requests_at_once_of_which_some_are_dropped() {
+    let server = Secure::start(&["localhost"], &[b"h2"]).await;
+    let client = HttpClient::new(server.trusting());
+    for _ in 0..3 {
+        let calls: Vec<_> = (0..100)
+            .map(|number: usize| {
+                let (client, url) =
+                    (client.clone(), server.url("localhost", if number.is_multiple_of(3) { "/drip" } else { "/" }));
+                tokio::spawn(async move {
+                    let mut response = post(&client, &url).await?;
+                    if number.is_multiple_of(3) {
+                        return response.next_chunk().await.map(Option::unwrap);
+                    }
+                    soon(response.collect()).await
+                })
+            })
+            .collect();
+        for (number, call) in calls.into_iter().enumerate() {
+            assert_eq!(call.await.unwrap().unwrap(), if number.is_multiple_of(3) { "drip" } else { "HTTP/2.0" });
+        }
+    }
+    // All but the first burst share one.
+    let before = server.connections.load(Ordering::SeqCst);
+    post(&client, &server.url("localhost", "/")).await.unwrap();
+    assert_eq!(server.connections.load(Ordering::SeqCst), before);
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use crate::wire::{
     closed::{self, Written},
     ids::{IdRule, WireIds},
     names::wire_name,
+    texts::Texts,
     words::{BLANK, GO_ON, START, without_words},
 };
 
@@ -52,7 +53,7 @@ pub(super) fn of(dialect: &AnthropicMessages, request: &ChatRequest, history: &H
     build.end()?;
     let Build { state, written, .. } = build;
     let mut system: Vec<Arc<str>> = request.system_prompt.iter().map(|prompt| (**prompt).into()).collect();
-    system.extend(state.system);
+    system.extend(state.system.all().into_iter().cloned());
     system.retain(|text| !text.trim().is_empty());
     let begun_without_thinking =
         state.turn.is_some_and(|turn| turn.has_results) && state.begun_with_thinking == Some(false);
@@ -77,7 +78,7 @@ struct Build<'a> {
 struct State {
     ids: WireIds,
     /// The texts that stood before the first turn.
-    system: Vec<Arc<str>>,
+    system: Texts,
     /// The turn that is not closed yet.
     turn: Option<Turn>,
     /// It is a paused reply: what the assistant says next belongs to it.
@@ -98,7 +99,7 @@ impl Default for State {
     fn default() -> Self {
         Self {
             ids: WireIds::new(IdRule::WORD),
-            system: Vec::new(),
+            system: Texts::default(),
             turn: None,
             paused: false,
             server_calls: HashSet::new(),
@@ -159,7 +160,7 @@ impl<'a> Build<'a> {
         }
         let text = message.content.text();
         if self.state.turn.is_none() {
-            self.state.system.push((*text).into());
+            self.state.system.push(&*text);
         } else if !text.trim().is_empty() {
             self.say(entry, true, || block::bytes(&Block::text(format!("<system>{text}</system>"))))?;
         }

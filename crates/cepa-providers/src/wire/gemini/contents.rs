@@ -16,6 +16,7 @@ use super::{
 use crate::wire::{
     closed::{self, Written},
     ids::{IdRule, WireIds},
+    texts::Texts,
     words::{BLANK, GO_ON, START},
 };
 
@@ -38,7 +39,7 @@ pub(super) fn of(dialect: &GenerateContent, request: &ChatRequest, history: &His
     build.end()?;
     let one_at_a_time = request.options.parallel_tool_calls == Some(false) && !request.tools.is_empty();
     let mut system: Vec<Arc<str>> = request.system_prompt.iter().map(|prompt| (**prompt).into()).collect();
-    system.extend(build.state.system);
+    system.extend(build.state.system.all().into_iter().cloned());
     system.extend(one_at_a_time.then(|| ONE_AT_A_TIME.into()));
     system.retain(|text| !text.trim().is_empty());
     Ok(Conversation { system, contents: parts.finish(build.written) })
@@ -57,7 +58,7 @@ struct State {
     /// The last calls that wait for their results: the name, and whether the id is ours and not sent.
     open: VecDeque<(Box<str>, bool)>,
     /// The texts that stood before the first turn.
-    system: Vec<Arc<str>>,
+    system: Texts,
     /// Whether the turn that is not closed yet is the user's; `None` before the first.
     is_user: Option<bool>,
     /// Media of the last batch's results, for behind them.
@@ -93,7 +94,7 @@ impl<'a> Build<'a> {
         let state = state.cloned().unwrap_or_else(|| State {
             ids: WireIds::new(IdRule::VISIBLE),
             open: VecDeque::new(),
-            system: Vec::new(),
+            system: Texts::default(),
             is_user: None,
             lifted: Vec::new(),
         });
@@ -112,7 +113,7 @@ impl<'a> Build<'a> {
         }
         let text = message.content.text();
         if self.state.is_user.is_none() {
-            self.state.system.push((*text).into());
+            self.state.system.push(&*text);
         } else if !text.trim().is_empty() {
             self.say(entry, || part::text(&format!("<system>{text}</system>")))?;
         }

@@ -14,6 +14,7 @@ use crate::wire::{
     closed::{self, Parts, Written},
     ids::WireIds,
     json::{self, Pieces},
+    texts::Texts,
     words::{GO_ON, START},
 };
 
@@ -50,7 +51,8 @@ fn messages(dialect: &OpenAiChat, request: &ChatRequest, body: &mut Pieces) -> R
     let mut systems = writer.place.clone();
     parts.entries().try_for_each(|entry| systems.take(dialect, &entry.message).map(drop))?;
     let prompt = request.system_prompt.as_deref().into_iter();
-    let texts = prompt.chain(systems.leading.iter().map(|text| &**text)).filter(|text| !text.trim().is_empty());
+    let texts =
+        prompt.chain(systems.leading.all().into_iter().map(|text| &**text)).filter(|text| !text.trim().is_empty());
     let leading = texts.collect::<Vec<_>>().join("\n\n");
     parts.write(&mut writer)?;
     writer.write_attached()?;
@@ -97,7 +99,7 @@ struct State {
 /// The texts of the system messages that go to the front: those at the beginning, or all.
 #[derive(Clone, Default)]
 struct Systems {
-    leading: Vec<Arc<str>>,
+    leading: Texts,
     /// Whether somebody else spoke.
     is_over: bool,
 }
@@ -112,7 +114,7 @@ impl Systems {
         if self.is_over && dialect.quirks.system == SystemPlace::Anywhere {
             return Ok(false);
         }
-        self.leading.push((*messages::system_text(&system.content)?).into());
+        self.leading.push(&*messages::system_text(&system.content)?);
         Ok(true)
     }
 }

@@ -18,6 +18,7 @@ use crate::wire::{
     json::{self, Pieces},
     openai_chat::messages::system_text,
     seen::Seen,
+    texts::Texts,
     words::START,
 };
 
@@ -105,7 +106,7 @@ struct State {
 /// The texts of the system messages at the beginning.
 #[derive(Clone, Default)]
 struct Systems {
-    leading: Vec<Arc<str>>,
+    leading: Texts,
     /// Whether somebody else spoke.
     is_over: bool,
 }
@@ -115,7 +116,7 @@ impl Systems {
     fn take(&mut self, message: &Message) -> Result<bool, Error> {
         match message {
             Message::System(system) if !self.is_over => {
-                self.leading.push((*system_text(&system.content)?).into());
+                self.leading.push(&*system_text(&system.content)?);
                 Ok(true)
             }
             _ => {
@@ -126,7 +127,7 @@ impl Systems {
     }
 
     fn instructions(&self, prompt: Option<&str>) -> Option<String> {
-        let texts = prompt.into_iter().chain(self.leading.iter().map(|text| &**text));
+        let texts = prompt.into_iter().chain(self.leading.all().into_iter().map(|text| &**text));
         let texts: Vec<&str> = texts.filter(|text| !text.trim().is_empty()).collect();
         (!texts.is_empty()).then(|| texts.join("\n\n"))
     }
