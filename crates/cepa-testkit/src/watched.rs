@@ -10,7 +10,7 @@ use std::{
 
 use cepa_agent::{
     AuditEntry, ChatMemory, Commit, ConversationInfo, CorruptRow, Decision, Lease, LiveTurn, Loaded, Pause, StoredTurn,
-    TurnRow, TurnStore, Version,
+    TurnRow, TurnStore, Version, store::Opened,
 };
 use cepa_core::{BoxFuture, Entry, Error, History, RawJson};
 
@@ -19,7 +19,7 @@ use cepa_core::{BoxFuture, Entry, Error, History, RawJson};
 pub struct Write {
     /// Its number, from 0.
     pub number: usize,
-    /// The method: `append`, `clear`, `lease`, `release`, `begin`, `commit`, `forget` or `decide`.
+    /// The method: `append`, `clear`, `lease`, `release`, `open_turn`, `begin`, `commit`, `forget` or `decide`.
     pub method: &'static str,
 }
 
@@ -138,6 +138,15 @@ impl<S: TurnStore> TurnStore for Watched<S> {
     }
     fn release<'a>(&'a self, id: &'a str, token: u64) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(self.write("release", self.store.release(id, token)))
+    }
+    fn open_turn<'a>(
+        &'a self,
+        turn: TurnRow,
+        holder: &'a str,
+        now: i64,
+        until: i64,
+    ) -> BoxFuture<'a, Result<Opened, Error>> {
+        Box::pin(self.write("open_turn", self.store.open_turn(turn, holder, now, until)))
     }
     fn begin<'a>(&'a self, turn: TurnRow, token: u64) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(self.write("begin", self.store.begin(turn, token)))

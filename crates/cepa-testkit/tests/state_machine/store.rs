@@ -7,7 +7,7 @@ use std::sync::{
 
 use cepa_agent::{
     AuditEntry, ChatMemory, Commit, ConversationInfo, Decision, Lease, LiveTurn, Loaded, Pause, StoredTurn, TurnRow,
-    TurnStore, Version,
+    TurnStore, Version, store::Opened,
 };
 use cepa_core::{BoxFuture, Entry, Error, ErrorKind, RawJson};
 use cepa_store::{Options, Sqlite, Synchronous};
@@ -140,6 +140,18 @@ impl TurnStore for Hand {
     fn release<'a>(&'a self, conversation: &'a str, token: u64) -> BoxFuture<'a, Result<(), Error>> {
         let conversation = conversation.to_owned();
         Box::pin(self.call(Kind::Write, async move |store: Sqlite| store.release(&conversation, token).await))
+    }
+
+    fn open_turn<'a>(
+        &'a self,
+        turn: TurnRow,
+        holder: &'a str,
+        now: i64,
+        until: i64,
+    ) -> BoxFuture<'a, Result<Opened, Error>> {
+        let holder = holder.to_owned();
+        let job = async move |store: Sqlite| store.open_turn(turn, &holder, now, until).await;
+        Box::pin(self.call(Kind::Write, job))
     }
 
     fn begin<'a>(&'a self, turn: TurnRow, token: u64) -> BoxFuture<'a, Result<(), Error>> {
