@@ -15,7 +15,7 @@ use crate::{
     entrance::{Asked, Entrance, Writer},
     event::AgentEvent,
     memory::Version,
-    store::{CallResult, Commit, SharedEntry},
+    store::{CallChange, CallResult, Commit, SharedEntry},
     turn::{CancelReason, Did, ModelCall, PartialReply, PlannedCall, Ruling, Todo, Turn},
 };
 
@@ -91,6 +91,11 @@ impl Unwritten {
         if host.has_listeners() {
             self.events.extend(events);
         }
+    }
+
+    /// No body is entered before these are written.
+    fn has_verdicts(&self) -> bool {
+        self.commit.calls.iter().any(|change| matches!(change, CallChange::Planned(_)))
     }
 
     async fn write<H: Host>(&mut self, turn: &Turn, host: &H) -> Result<(), Error> {
@@ -361,7 +366,7 @@ async fn let_in<H: Host>(
     asked: Vec<Asked>,
     unwritten: &mut Unwritten,
 ) -> Result<(), Error> {
-    // A tool that only reads may be entered again whatever happened: nothing is to be remembered.
+    // A tool that only reads may be entered again whatever happened: nothing is to be remembered but its verdict.
     let reads = |asked: &Asked| calls.iter().any(|call| call.key.idx == asked.idx && call.flags.read_only);
     let written = async {
         let mut is_noted = false;
@@ -370,7 +375,7 @@ async fn let_in<H: Host>(
             unwritten.add(host, commit, std::iter::empty());
             is_noted = true;
         }
-        if is_noted { unwritten.write(turn, host).await } else { Ok(()) }
+        if is_noted || unwritten.has_verdicts() { unwritten.write(turn, host).await } else { Ok(()) }
     };
     let written = written.await;
     for asked in &asked {
