@@ -1,4 +1,4 @@
-//! A turn whose future is dropped at any of its waits: the conversation can be used at once, by its own process and by
+//! A turn whose future is dropped, or which is cancelled, at any of its waits: the conversation can be used at once, by its own process and by
 //! another, nothing ran twice, and no message is lost or doubled.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that fails panics")]
 
@@ -13,8 +13,11 @@ use std::{
     time::Duration,
 };
 
-use cepa_agent::{Agent, AgentBuilder, InMemory, TurnStatus, TurnStore, Verdict, gate_fn, load_whole};
-use cepa_core::{Chat, Role, Stage, Tool, ToolFlags, ToolOutput, ToolSpec, pairing};
+use cepa_agent::{
+    Agent, AgentBuilder, InMemory, TurnError, TurnOptions, TurnResult, TurnStatus, TurnStore, Verdict, gate_fn,
+    load_whole,
+};
+use cepa_core::{CancellationToken, Chat, ErrorKind, Role, Stage, Tool, ToolFlags, ToolOutput, ToolSpec, pairing};
 use cepa_testkit::scripted::{Reply, ScriptedModel};
 use common::Place;
 
@@ -130,6 +133,28 @@ async fn polled<T>(future: impl Future<Output = T>, mut times: usize) -> bool {
     .await
 }
 
+/// Polls so many times, then cancels. The polls it took.
+async fn cancelled(agent: &Agent, times: usize, late: bool, what: &str) -> (usize, Result<TurnResult, TurnError>) {
+    let cancel = CancellationToken::new();
+    let options = TurnOptions::new().cancel(cancel.clone());
+    let conversation = agent.conversation("c");
+    let mut future = Box::pin(conversation.chat_with("go", options));
+    let mut polls = 0;
+    let done = poll_fn(|context| {
+        if polls == times && !late {
+            cancel.cancel();
+        }
+        polls += 1;
+        let done = future.as_mut().poll(context);
+        if polls == times && late {
+            cancel.cancel();
+        }
+        done
+    });
+    let done = tokio::time::timeout(Duration::from_secs(20), done).await;
+    (polls, done.unwrap_or_else(|_| panic!("{what}: it hangs, after {polls} polls")))
+}
+
 async fn judge(store: &dyn TurnStore, runs: &Runs, what: &str) {
     let (_, history) = load_whole(store, "c").await.unwrap();
     assert_eq!(pairing::validate(&history), Ok(()), "{what}: {history:?}");
@@ -197,6 +222,9 @@ const ALL: [Around; 8] = [
 async fn a_turn_is_dropped_at_every_wait() {
     for around in ALL {
         for here in [true, false] {
+            if !here && !matches!(around, Around::Nothing | Around::Chat | Around::Turn) {
+                continue;
+            }
             let mut times = 1;
             loop {
                 let place = Place::new();
@@ -226,5 +254,53 @@ async fn a_turn_is_dropped_at_every_wait_in_memory() {
                 }
             }
         }
+    }
+}
+
+// L11, D3, M1, L15: a turn that is cancelled says how it ended, and the conversation is as it says.
+#[tokio::test]
+async fn a_turn_is_cancelled_at_every_wait() {
+    let mut cases = tokio::task::JoinSet::new();
+    for around in ALL {
+        for late in [false, true] {
+            for times in 1..40 {
+                // Not all of them at once: a grace that others use up is none.
+                while cases.len() >= 32 {
+                    cases.join_next().await.unwrap().unwrap();
+                }
+                // Nearly the same twice: once is enough where it takes a disk.
+                for durable in if late { &[false][..] } else { &[false, true] } {
+                    let durable = *durable;
+                    cases.spawn(async move {
+                        let what = format!("{around:?}, {times} polls, {late}, durable: {durable}");
+                        let (place, runs) = (Place::new(), Runs::default());
+                        let store: Arc<dyn TurnStore> =
+                            if durable { Arc::new(place.open()) } else { Arc::new(InMemory::new().hot_bytes(0)) };
+                        let agent = agent(store.clone(), &runs, around).build().unwrap();
+                        let (polls, done) = cancelled(&agent, times, late, &what).await;
+                        match &done {
+                            Ok(result) if polls < times => assert_eq!(result.text, "done", "{what}"),
+                            Ok(result) => assert!(
+                                matches!(result.status, TurnStatus::Cancelled | TurnStatus::Completed),
+                                "{what}: {result:?}"
+                            ),
+                            Err(failed) => assert_eq!(failed.error.kind(), ErrorKind::Cancelled, "{what}: {failed:?}"),
+                        }
+                        assert!(store.live_turns(None).await.unwrap().is_empty(), "{what}: {done:?}");
+                        let lease = store.lease("c", "a third", 0, i64::MAX).await;
+                        store
+                            .release("c", lease.unwrap_or_else(|error| panic!("{what}: {error}")).token)
+                            .await
+                            .unwrap();
+                        let next = agent.conversation("c").chat("next").await.unwrap();
+                        assert_eq!(next.text, "hello", "{what}");
+                        judge(&*store, &runs, &what).await;
+                    });
+                }
+            }
+        }
+    }
+    while let Some(case) = cases.join_next().await {
+        case.unwrap();
     }
 }
