@@ -108,8 +108,7 @@ async fn bodies_are_entered_from_other_tasks() {
     assert_eq!(results[2], ("later", ToolStatus::Error));
     assert_eq!(results[4], ("slow done", ToolStatus::Ok));
     assert_eq!(results[5].1, ToolStatus::Error);
-    let runs = runs.lock().unwrap();
-    let count = |name: &str| runs.iter().filter(|run| *run == name).count();
+    let count = |name: &str| runs.lock().unwrap().iter().filter(|run| *run == name).count();
     assert_eq!(["early", "again", "fails", "reads", "slow", "hangs"].map(count), [0, 1, 3, 1, 1, 1]);
     let history = agent.own_conversation().history().await.unwrap();
     assert_eq!(pairing::validate(&history), Ok(()));
