@@ -64,6 +64,8 @@ def chosen(options: argparse.Namespace) -> tuple[list[Scenario], list[Client]]:
 def wants(scenario: Scenario, client: Client) -> bool:
     if client.kind not in scenario.sizes or client.name in scenario.leave_out:
         return False
+    if client.name == plan.FEW_HOT:
+        return scenario.name == "idle"
     return not scenario.only or client.name in scenario.only
 
 

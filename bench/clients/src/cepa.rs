@@ -41,7 +41,10 @@ impl Client for Cepa {
         let builder = Agent::builder(model).system_prompt(SYSTEM).tools(tools);
         let builder = match &work.db {
             Some(path) => builder.memory(sqlite(path, work.full)?),
-            None if work.memory => builder.memory(InMemory::new()),
+            None if work.memory => match work.hot {
+                Some(bytes) => builder.memory(InMemory::new().hot_bytes(bytes)).hot_bytes(bytes),
+                None => builder.memory(InMemory::new()),
+            },
             None => builder,
         };
         Ok(Self { agent: builder.build()?, has_memory: work.memory })

@@ -31,6 +31,8 @@ pub struct Work {
     pub memory: bool,
     /// The database file to keep conversations in.
     pub db: Option<PathBuf>,
+    /// How many bytes of conversations the client holds ready, where that can be set.
+    pub hot: Option<usize>,
     /// Commits that a hand-written loop makes in one turn.
     pub commits: usize,
     /// Whether a commit waits for the disk: `synchronous` FULL, else NORMAL.
@@ -57,6 +59,7 @@ impl Work {
             said: 0,
             memory: true,
             db: None,
+            hot: None,
             commits: 1,
             full: true,
         };
@@ -68,6 +71,7 @@ impl Work {
                 "at_once" => work.at_once = number(key, value)?,
                 "tools" => work.tools = number(key, value)?,
                 "said" => work.said = number(key, value)?,
+                "hot" => work.hot = Some(number(key, value)?),
                 "memory" => work.memory = number(key, value)?,
                 "db" => work.db = Some(value.into()),
                 "commits" => work.commits = number(key, value)?,

@@ -15,7 +15,7 @@ use crate::{
     entrance::{Asked, Entrance, Writer},
     event::AgentEvent,
     memory::Version,
-    store::{CallChange, CallResult, Commit, SharedEntry},
+    store::{CallResult, Commit, SharedEntry},
     turn::{CancelReason, Did, ModelCall, PartialReply, PlannedCall, Ruling, Todo, Turn},
 };
 
@@ -91,11 +91,6 @@ impl Unwritten {
         if host.has_listeners() {
             self.events.extend(events);
         }
-    }
-
-    /// No body is entered before these are written.
-    fn has_verdicts(&self) -> bool {
-        self.commit.calls.iter().any(|change| matches!(change, CallChange::Planned(_)))
     }
 
     async fn write<H: Host>(&mut self, turn: &Turn, host: &H) -> Result<(), Error> {
@@ -366,16 +361,17 @@ async fn let_in<H: Host>(
     asked: Vec<Asked>,
     unwritten: &mut Unwritten,
 ) -> Result<(), Error> {
-    // A tool that only reads may be entered again whatever happened: nothing is to be remembered but its verdict.
+    if asked.is_empty() {
+        return Ok(());
+    }
+    // A tool that only reads may be entered again whatever happened: no more than its plan is to be remembered.
     let reads = |asked: &Asked| calls.iter().any(|call| call.key.idx == asked.idx && call.flags.read_only);
     let written = async {
-        let mut is_noted = false;
         for asked in asked.iter().filter(|asked| !reads(asked)) {
             let commit = turn.did(Did::Started { idx: asked.idx, at: host.now_ms() })?;
             unwritten.add(host, commit, std::iter::empty());
-            is_noted = true;
         }
-        if is_noted || unwritten.has_verdicts() { unwritten.write(turn, host).await } else { Ok(()) }
+        unwritten.write(turn, host).await
     };
     let written = written.await;
     for asked in &asked {
@@ -390,12 +386,11 @@ async fn let_in<H: Host>(
     Ok(())
 }
 
-/// Lets every call work: which bodies ask to be entered, and which calls have ended.
-fn happened(
-    running: &mut Running<'_>,
-    writer: &Writer,
-    context: &mut Context<'_>,
-) -> Poll<(Vec<Asked>, Vec<(usize, ToolRun)>)> {
+/// The bodies that ask to be entered, and the calls that have ended, by their place.
+type Happened = (Vec<Asked>, Vec<(usize, ToolRun)>);
+
+/// Lets every call work.
+fn happened(running: &mut Running<'_>, writer: &Writer, context: &mut Context<'_>) -> Poll<Happened> {
     let mut done = Vec::new();
     let mut at = 0;
     while let Some((_, run)) = running.get_mut(at) {

@@ -5,6 +5,7 @@ pub mod audit;
 mod body;
 mod cap;
 mod clock;
+mod commit;
 mod conversation;
 mod delegate;
 mod driver;

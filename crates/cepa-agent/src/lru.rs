@@ -26,7 +26,8 @@ struct Kept<V> {
 }
 
 impl<V> Lru<V> {
-    /// An empty map that holds this weight at most.
+    /// An empty map that holds this weight at most, or the value that was used last if that alone is heavier; nothing if
+    /// it is 0.
     pub(crate) fn new(max: usize) -> Self {
         Self { kept: QuickMap::default(), order: BTreeMap::new(), uses: 0, weight: 0, max }
     }
@@ -44,15 +45,11 @@ impl<V> Lru<V> {
         Some(&mut kept.value)
     }
 
-    /// Puts a value in place of what its key had, and forgets others until everything fits. A value that is too heavy
-    /// by itself is not kept.
+    /// Puts a value in place of what its key had, and forgets others until everything fits.
     pub(crate) fn insert(&mut self, key: &str, value: V, weight: usize) {
         if let Some(known) = self.get_mut(key) {
             *known = value;
             return self.weigh(key, weight);
-        }
-        if weight > self.max {
-            return;
         }
         self.uses += 1;
         self.weight = self.weight.saturating_add(weight);
@@ -64,9 +61,7 @@ impl<V> Lru<V> {
 
     /// Says what a value weighs by now.
     pub(crate) fn weigh(&mut self, key: &str, weight: usize) {
-        if weight > self.max {
-            self.remove(key);
-        } else if let Some(kept) = self.kept.get_mut(key) {
+        if let Some(kept) = self.kept.get_mut(key) {
             self.weight = self.weight.saturating_sub(kept.weight).saturating_add(weight);
             kept.weight = weight;
             self.make_room();
@@ -74,7 +69,9 @@ impl<V> Lru<V> {
     }
 
     fn make_room(&mut self) {
+        // Who comes back to a value that is too heavy would otherwise make it anew each time.
         while self.weight > self.max
+            && (self.kept.len() > 1 || self.max == 0)
             && let Some((placed, key)) = self.order.pop_first()
         {
             let Some(kept) = self.kept.get_mut(&key) else { continue };

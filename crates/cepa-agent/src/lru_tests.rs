@@ -14,9 +14,12 @@ fn the_longest_unused_goes_first() {
     lru.insert("c", 3, 4);
     assert_eq!((has(&mut lru, "a"), has(&mut lru, "b"), has(&mut lru, "c")), (Some(1), None, Some(3)));
     lru.insert("d", 4, 11);
-    assert_eq!((has(&mut lru, "d"), lru.weight()), (None, 8), "too heavy by itself: nothing has to go for it");
+    assert_eq!((has(&mut lru, "d"), lru.weight()), (Some(4), 11), "too heavy by itself: everything else goes for it");
     lru.insert("a", 5, 9);
-    assert_eq!((has(&mut lru, "a"), has(&mut lru, "c")), (Some(5), None));
+    assert_eq!((has(&mut lru, "a"), has(&mut lru, "d")), (Some(5), None));
+    let mut nothing = Lru::new(0);
+    nothing.insert("a", 1, 1);
+    assert_eq!(nothing.get("a"), None);
 }
 
 proptest! {

@@ -9,8 +9,8 @@ use std::{
 };
 
 use cepa_agent::{
-    AuditEntry, ChatMemory, Commit, ConversationInfo, CorruptRow, Decision, Lease, LiveTurn, Loaded, Pause, StoredTurn,
-    TurnRow, TurnStore, Version, store::Opened,
+    AuditEntry, ChatMemory, Commit, ConversationInfo, CorruptRow, Decision, Lease, LiveTurn, Loaded, Opened, Pause,
+    StoredTurn, TurnRow, TurnStore, Version,
 };
 use cepa_core::{BoxFuture, Entry, Error, History, RawJson};
 
@@ -19,7 +19,7 @@ use cepa_core::{BoxFuture, Entry, Error, History, RawJson};
 pub struct Write {
     /// Its number, from 0.
     pub number: usize,
-    /// The method: `append`, `clear`, `lease`, `release`, `open_turn`, `begin`, `commit`, `forget` or `decide`.
+    /// The method: `append`, `clear`, `lease`, `open_turn`, `release`, `begin`, `commit`, `forget` or `decide`.
     pub method: &'static str,
 }
 
@@ -136,9 +136,6 @@ impl<S: TurnStore> TurnStore for Watched<S> {
     fn lease<'a>(&'a self, id: &'a str, holder: &'a str, now: i64, until: i64) -> BoxFuture<'a, Result<Lease, Error>> {
         Box::pin(self.write("lease", self.store.lease(id, holder, now, until)))
     }
-    fn release<'a>(&'a self, id: &'a str, token: u64) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(self.write("release", self.store.release(id, token)))
-    }
     fn open_turn<'a>(
         &'a self,
         turn: TurnRow,
@@ -147,6 +144,9 @@ impl<S: TurnStore> TurnStore for Watched<S> {
         until: i64,
     ) -> BoxFuture<'a, Result<Opened, Error>> {
         Box::pin(self.write("open_turn", self.store.open_turn(turn, holder, now, until)))
+    }
+    fn release<'a>(&'a self, id: &'a str, token: u64) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.write("release", self.store.release(id, token)))
     }
     fn begin<'a>(&'a self, turn: TurnRow, token: u64) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(self.write("begin", self.store.begin(turn, token)))

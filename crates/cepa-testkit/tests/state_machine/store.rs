@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use cepa_agent::{
-    AuditEntry, ChatMemory, Commit, ConversationInfo, Decision, Lease, LiveTurn, Loaded, Pause, StoredTurn, TurnRow,
-    TurnStore, Version, store::Opened,
+    AuditEntry, ChatMemory, Commit, ConversationInfo, Decision, Lease, LiveTurn, Loaded, Opened, Pause, StoredTurn,
+    TurnRow, TurnStore, Version,
 };
 use cepa_core::{BoxFuture, Entry, Error, ErrorKind, RawJson};
 use cepa_store::{Options, Sqlite, Synchronous};
@@ -137,11 +137,6 @@ impl TurnStore for Hand {
         Box::pin(self.call(Kind::Write, job))
     }
 
-    fn release<'a>(&'a self, conversation: &'a str, token: u64) -> BoxFuture<'a, Result<(), Error>> {
-        let conversation = conversation.to_owned();
-        Box::pin(self.call(Kind::Write, async move |store: Sqlite| store.release(&conversation, token).await))
-    }
-
     fn open_turn<'a>(
         &'a self,
         turn: TurnRow,
@@ -150,8 +145,12 @@ impl TurnStore for Hand {
         until: i64,
     ) -> BoxFuture<'a, Result<Opened, Error>> {
         let holder = holder.to_owned();
-        let job = async move |store: Sqlite| store.open_turn(turn, &holder, now, until).await;
-        Box::pin(self.call(Kind::Write, job))
+        Box::pin(self.call(Kind::Write, async move |store: Sqlite| store.open_turn(turn, &holder, now, until).await))
+    }
+
+    fn release<'a>(&'a self, conversation: &'a str, token: u64) -> BoxFuture<'a, Result<(), Error>> {
+        let conversation = conversation.to_owned();
+        Box::pin(self.call(Kind::Write, async move |store: Sqlite| store.release(&conversation, token).await))
     }
 
     fn begin<'a>(&'a self, turn: TurnRow, token: u64) -> BoxFuture<'a, Result<(), Error>> {
