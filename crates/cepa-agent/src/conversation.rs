@@ -375,12 +375,23 @@ enum Room {
     Waits,
 }
 
+/// Whether the conversation is to be given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Right {
+    /// It is not, or not any more.
+    Nothing,
+    /// It was asked for, and the answer has not come.
+    Asked,
+    /// It is.
+    Given,
+}
+
 /// The right to work on a conversation: first in this process, then among processes.
 pub(crate) struct Held {
     agent: Agent,
     conversation: String,
     token: u64,
-    left: bool,
+    right: Right,
     /// The place in this process's queue; always there until the conversation is given back.
     queue: Option<tokio::sync::OwnedMutexGuard<()>>,
 }
@@ -390,16 +401,27 @@ impl Held {
     pub(crate) async fn try_enter(agent: &Agent, conversation: &str) -> Result<Option<Self>, Error> {
         let core = &agent.core;
         let Some(queue) = queue::try_enter(&core.queue, conversation) else { return Ok(None) };
-        match core.keeper.lease(conversation).await {
-            Ok(lease) => Ok(Some(Self::new(agent, conversation, lease.token, queue))),
+        let mut held = Self::new(agent, conversation, queue);
+        match held.ask(async || Ok((core.keeper.lease(conversation).await?, ()))).await {
+            Ok(()) => Ok(Some(held)),
             Err(error) if error.kind() == ErrorKind::Busy => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    fn new(agent: &Agent, conversation: &str, token: u64, queue: tokio::sync::OwnedMutexGuard<()>) -> Self {
+    fn new(agent: &Agent, conversation: &str, queue: tokio::sync::OwnedMutexGuard<()>) -> Self {
         let (agent, conversation) = (agent.clone(), conversation.to_owned());
-        Self { agent, conversation, token, left: false, queue: Some(queue) }
+        Self { agent, conversation, token: 0, right: Right::Nothing, queue: Some(queue) }
+    }
+
+    /// Takes the lease in some way. If nobody waits for the answer any more, it may have been given all the same.
+    async fn ask<T>(&mut self, take: impl AsyncFnOnce() -> Result<(Lease, T), Error>) -> Result<T, Error> {
+        self.right = Right::Asked;
+        let answer = take().await;
+        self.right = Right::Nothing;
+        let (lease, taken) = answer?;
+        (self.token, self.right) = (lease.token, Right::Given);
+        Ok(taken)
     }
 
     /// Waits for it, until it is the caller's or `cancel` ends the wait.
@@ -421,12 +443,13 @@ impl Held {
             queue = queue::enter(&core.queue, conversation) => queue,
             () = cancel.cancelled() => return Err(cancelled_waiting("the conversation's turn before")),
         };
+        let mut held = Self::new(agent, conversation, queue);
         // Without an end where the time is too long to be told.
         let until = tokio::time::Instant::now().checked_add(core.lease_wait);
         let mut told = false;
         loop {
-            match take().await {
-                Ok((lease, taken)) => return Ok((Self::new(agent, conversation, lease.token, queue), taken)),
+            match held.ask(async || take().await).await {
+                Ok(taken) => return Ok((held, taken)),
                 Err(error)
                     if error.kind() == ErrorKind::Busy
                         && until.is_none_or(|until| tokio::time::Instant::now() < until) =>
@@ -447,15 +470,16 @@ impl Held {
 
     /// Gives the conversation back, unless the turn's last step did.
     async fn leave_unless(mut self, released: bool) {
-        self.left = released;
-        if !released {
+        if released {
+            self.right = Right::Nothing;
+        } else {
             self.leave().await;
         }
     }
 
     /// Gives the conversation back.
     pub(crate) async fn leave(mut self) {
-        self.left = true;
+        self.right = Right::Nothing;
         if let Err(error) = self.agent.core.store.release(&self.conversation, self.token).await {
             tracing::warn!(%error, "a conversation could not be given back; its lease runs out by itself");
         }
@@ -464,18 +488,24 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if self.left {
+        let right = std::mem::replace(&mut self.right, Right::Nothing);
+        if right == Right::Nothing {
             return;
         }
         // The future of a turn was dropped, perhaps with a write under way. Giving the conversation back is a write
         // too, and writes keep their order: whoever comes next in this process waits until all of them are done.
         // Outside a runtime the lease runs out by itself.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (store, conversation, token) =
-                (self.agent.core.store.clone(), std::mem::take(&mut self.conversation), self.token);
+            let (core, conversation, token) =
+                (self.agent.core.clone(), std::mem::take(&mut self.conversation), self.token);
             let queue = self.queue.take();
             runtime.spawn(async move {
-                let released = store.release(&conversation, token).await;
+                let token = match right {
+                    // Whoever has it already is told his token.
+                    Right::Asked => core.keeper.lease(&conversation).await?.token,
+                    Right::Nothing | Right::Given => token,
+                };
+                let released = core.store.release(&conversation, token).await;
                 drop(queue);
                 released
             });

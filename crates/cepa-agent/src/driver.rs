@@ -316,7 +316,8 @@ async fn run_group<H: Host>(
                 () = &mut stopping => break,
             };
         }
-        let Poll::Ready((asked, done)) = happened else { continue };
+        let Poll::Ready((mut asked, done)) = happened else { continue };
+        refuse_late(&writer, &mut asked, &calls, &running);
         let_in(turn, host, &calls, &writer, asked, unwritten).await?;
         for (place, ToolRun { result, took }) in done {
             let Some(call) = calls.get(place) else { continue };
@@ -340,6 +341,14 @@ fn finished(call: &PlannedCall, result: &CallResult) -> AgentEvent {
         name: call.call.name.clone(),
         status: result.status,
         content: content.unwrap_or_default(),
+    }
+}
+
+/// A filter may have answered for its inside, which comes on by itself: too late to be entered.
+fn refuse_late(writer: &Writer, asked: &mut Vec<Asked>, calls: &[PlannedCall], running: &Running<'_>) {
+    let runs = |idx| running.iter().any(|(place, _)| calls.get(*place).is_some_and(|call| call.key.idx == idx));
+    for late in asked.extract_if(.., |asked| !runs(asked.idx)) {
+        writer.answer(late, Err(Error::new(ErrorKind::Cancelled, "the call is over")));
     }
 }
 

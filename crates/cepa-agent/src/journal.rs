@@ -63,6 +63,9 @@ struct Inside {
     token: Option<u64>,
     /// Where the last step may give the conversation back: set once it did.
     released: Option<Arc<AtomicBool>>,
+    /// Held by a renewal of the lease, and by the step that gives the conversation back: renewed behind that step, the
+    /// conversation would be taken again, for nobody.
+    renewing: tokio::sync::Mutex<()>,
     state: tokio::sync::Mutex<State>,
     /// Full results of this turn: an ephemeral turn has no other place for them.
     full: Mutex<HashMap<String, RawJson>>,
@@ -92,7 +95,8 @@ impl Journal {
             State::Held(_) => None,
         };
         let state = tokio::sync::Mutex::new(state);
-        Self(Arc::new(Inside { token, released, keeper, state, full: Mutex::default() }))
+        let (renewing, full) = (tokio::sync::Mutex::default(), Mutex::default());
+        Self(Arc::new(Inside { token, released, renewing, keeper, state, full }))
     }
 
     /// The time.
@@ -103,6 +107,18 @@ impl Journal {
     /// The token under which the turn writes, if it does.
     pub(crate) fn token(&self) -> Option<u64> {
         self.0.token
+    }
+
+    /// Keeps the turn's conversation, unless it was given back.
+    ///
+    /// # Errors
+    /// As [`Keeper::renew`].
+    pub(crate) async fn renew(&self, conversation: &str, token: u64) -> Result<(), Error> {
+        let _no_release = self.0.renewing.lock().await;
+        if self.0.released.as_ref().is_some_and(|released| released.load(Ordering::Acquire)) {
+            return Ok(());
+        }
+        self.0.keeper.renew(conversation, token).await
     }
 
     /// Writes a step down, or keeps it.
@@ -116,6 +132,7 @@ impl Journal {
             State::Written { token } => {
                 let released = self.0.released.as_ref().filter(|_| !turn.state().is_live());
                 commit.releases = released.is_some();
+                let _no_renewal = if commit.releases { Some(self.0.renewing.lock().await) } else { None };
                 self.0.keeper.store.commit(turn.id(), *token, commit).await?;
                 if let Some(released) = released {
                     released.store(true, Ordering::Release);

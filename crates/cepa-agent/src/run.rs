@@ -233,7 +233,7 @@ async fn drive_leased(core: &Core, turn: &mut Turn, host: &KernelHost, stop: &Ca
         let Some((conversation, token)) = leased else { return pending().await };
         loop {
             tokio::time::sleep(core.lease / 3).await;
-            match core.keeper.renew(&conversation, token).await {
+            match host.journal.renew(&conversation, token).await {
                 Err(error) if error.kind() == ErrorKind::Busy => {
                     let text = format!("another process has taken over the conversation: {}", error.message());
                     return busy(text);

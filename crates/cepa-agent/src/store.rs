@@ -325,12 +325,23 @@ pub trait TurnStore: ChatMemory {
         until: i64,
     ) -> BoxFuture<'a, Result<Opened, Error>> {
         Box::pin(async move {
-            let lease = self.lease(&turn.conversation, holder, now, until).await?;
-            if !self.live_turns(Some(&turn.conversation)).await?.is_empty() {
-                return Ok(Opened { lease, begun: false });
+            let conversation = turn.conversation.clone();
+            let lease = self.lease(&conversation, holder, now, until).await?;
+            let begun = async {
+                let begun = self.live_turns(Some(&conversation)).await?.is_empty();
+                if begun {
+                    self.begin(turn, lease.token).await?;
+                }
+                Ok(begun)
+            };
+            match begun.await {
+                Ok(begun) => Ok(Opened { lease, begun }),
+                Err(error) => {
+                    // It is taken with the turn or not at all. If that fails too, the lease runs out by itself.
+                    let _ = self.release(&conversation, lease.token).await;
+                    Err(error)
+                }
             }
-            self.begin(turn, lease.token).await?;
-            Ok(Opened { lease, begun: true })
         })
     }
 

@@ -189,7 +189,8 @@ pub(crate) fn all_there<'a>(
 /// What an append of messages did.
 pub(crate) struct Extended {
     pub(crate) version: Version,
-    /// The stored text of the turn's input, with the number of its messages, if all of it joined now.
+    /// The stored text of the input of the turn that `names` has, with the number of its messages, if all of it joined
+    /// now.
     pub(crate) input: Option<(String, i64)>,
 }
 
@@ -206,6 +207,7 @@ pub(crate) fn extend<'a>(
         "INSERT INTO messages(place, scope, id, created, body) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT(scope, id) DO NOTHING",
     )?;
+    let turn = names.turn();
     let (mut input, mut count) = (String::new(), 0);
     for entry in entries {
         let seq = version.seq + 1;
@@ -226,7 +228,7 @@ pub(crate) fn extend<'a>(
             continue;
         }
         version.seq = seq;
-        if name.scope > 0 && is_input(name.id, count) {
+        if Some(name.scope) == turn && is_input(name.id, count) {
             input.push(if count == 0 { '[' } else { ',' });
             input.push_str(&body);
             count += 1;

@@ -28,6 +28,11 @@ impl<'a> Names<'a> {
         Self { conversation, last: turn.map(|(id, key)| (id, Some(key))) }
     }
 
+    /// The key of the turn that it was made with, as long as nothing else was named.
+    pub(crate) fn turn(&self) -> Option<i64> {
+        self.last.and_then(|(_, key)| key)
+    }
+
     pub(crate) fn of(&mut self, connection: &Connection, id: &'a str) -> Result<Name<'a>, Failure> {
         let whole = Name { scope: -self.conversation, id };
         let (Some(turn), Some((_, rest))) = (ids::turn_of(id), id.split_once('/')) else { return Ok(whole) };

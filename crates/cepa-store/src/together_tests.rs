@@ -129,6 +129,68 @@ async fn a_write_without_room_fails_alone() {
     }
 }
 
+// D5: while somebody else writes, those that wait together are told so, each of them, and nothing of them is written.
+#[tokio::test]
+async fn writes_that_wait_for_somebody_elses_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chat.db");
+    let options = Options::default().busy_timeout(std::time::Duration::from_millis(100));
+    let store = Sqlite::open_with(&path, options).unwrap();
+    let other = Connection::open(&path).unwrap();
+    for expected in [Err(ErrorKind::Store), Ok(Version { epoch: 0, seq: 1 })] {
+        if expected.is_err() {
+            other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        }
+        let release = hold(&store);
+        let mut writes = tokio::task::JoinSet::new();
+        for n in 0..20 {
+            let store = store.clone();
+            writes.spawn(async move { store.append(&format!("c{n}"), Version::default(), entry("a")).await });
+        }
+        tokio::task::yield_now().await;
+        drop(release);
+        while let Some(done) = writes.join_next().await {
+            let done = done.unwrap();
+            assert!(done.as_ref().err().is_none_or(cepa_core::Error::is_retryable), "{done:?}");
+            assert_eq!(done.map_err(|error| error.kind()), expected);
+        }
+        if expected.is_err() {
+            other.execute_batch("COMMIT").unwrap();
+            assert_eq!(store.list(0, 100).await.unwrap().len(), 0);
+        }
+    }
+}
+
+// D5: writes whose callers are gone are done, together with others, before the last handle closes.
+#[tokio::test]
+async fn writes_that_nobody_waits_for_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chat.db");
+    let store = Sqlite::open_with(&path, Options::default()).unwrap();
+    let release = hold(&store);
+    let mut writes = tokio::task::JoinSet::new();
+    for n in 0..200 {
+        let store = store.clone();
+        writes.spawn(async move {
+            let at = if n % 3 == 0 { Version { epoch: 0, seq: 7 } } else { Version::default() };
+            store.append(&format!("c{n}"), at, entry("a")).await
+        });
+    }
+    // The runtime looks up from its tasks now and then.
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    writes.shutdown().await;
+    drop(release);
+    tokio::task::spawn_blocking(move || drop(store)).await.unwrap();
+    // The task that kept the writer busy has a handle too.
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    let store = Sqlite::open(&path).unwrap();
+    for n in 0..200 {
+        assert_eq!(text(&store, &format!("c{n}")).await, usize::from(n % 3 != 0), "c{n}");
+    }
+}
+
 // D5: what was answered is there for everyone who looks then.
 #[tokio::test]
 async fn an_answer_comes_after_the_commit() {

@@ -242,6 +242,8 @@ impl Conversations {
     pub(super) fn remove(&mut self, id: &str) {
         if let Some(open) = self.all.remove(id).and_then(|gone| gone.open) {
             self.hot_bytes = self.hot_bytes.saturating_sub(open.bytes);
+            // It may come again, and is then to be there once.
+            self.hot.retain(|hot| &**hot != id);
         }
     }
 

@@ -196,7 +196,7 @@ fn the_limit_for_files_at_any_write() {
         }
     }
     println!("{cases} limits; the first write that failed was one of {} writes: {methods:?}", writes.len());
-    for method in ["lease", "begin", "commit", "decide", "release"] {
+    for method in ["lease", "open_turn", "commit", "decide", "release"] {
         assert!(methods.contains(method), "no {method} failed: {methods:?}");
     }
 }
