@@ -13,7 +13,10 @@ use cepa_core::{Chat, ErrorKind, Role, Stage, Tool, ToolOutput, ToolSpec, pairin
 use cepa_testkit::scripted::{Reply, ScriptedModel};
 use common::{Place, entry};
 
-fn stores(place: &Place) -> Vec<(&'static str, Arc<dyn TurnStore>, Arc<dyn ChatMemory>)> {
+/// A store by its name, and another handle of it.
+type Named = (&'static str, Arc<dyn TurnStore>, Arc<dyn ChatMemory>);
+
+fn stores(place: &Place) -> Vec<Named> {
     let (plain, packed, bare, held) = (InMemory::new(), InMemory::new().hot_bytes(0), InMemory::new(), place.open());
     let window = || Window::messages(50).unwrap();
     vec![
