@@ -10,14 +10,14 @@ use cepa_core::{BoxFuture, CancellationToken, Error, ErrorKind, History, Message
 
 use crate::{
     agent::{Agent, WhilePaused, busy},
+    hold::{Hold, cancelled_waiting},
     memory::load_whole,
     options::{Decisions, Input, TurnOptions, TurnRequest, TurnStart},
     pause::Pause,
-    queue,
     result::{TurnError, TurnResult},
     resume,
     run::{self, DropMark},
-    store::{Lease, Opened},
+    store::Opened,
     stream::TurnStream,
     turn::Turn,
 };
@@ -70,7 +70,7 @@ impl Conversation {
             let (held, begun) = if self.begins_at_once() {
                 self.open(id, &messages, &options).await?
             } else {
-                (Held::enter(&self.agent, id, &options.cancel).await?, None)
+                (Hold::enter(&self.agent, id, &options.cancel).await?, None)
             };
             if begun.is_some() {
                 let options = TurnOptions { begun, ..options };
@@ -103,7 +103,7 @@ impl Conversation {
         id: &str,
         messages: &[Message],
         options: &TurnOptions,
-    ) -> Result<(Held, Option<Box<Turn>>), Error> {
+    ) -> Result<(Hold, Option<Box<Turn>>), Error> {
         let core = &self.agent.core;
         let take = || async {
             let turn = run::new_turn(core, messages.to_vec(), self.id.clone(), options, core.now_ms());
@@ -112,7 +112,7 @@ impl Conversation {
             dropped.done();
             opened.map(|Opened { lease, begun }| (lease, begun.then(|| Box::new(turn))))
         };
-        Held::take(&self.agent, id, take, &options.cancel).await
+        Hold::take(&self.agent, id, take, &options.cancel).await
     }
 
     async fn begin_ephemeral(&self, messages: Vec<Message>, options: TurnOptions) -> Result<TurnResult, TurnError> {
@@ -133,7 +133,7 @@ impl Conversation {
     /// because the conversation was held here, is taken up.
     pub(crate) async fn drive(
         &self,
-        held: Held,
+        held: Hold,
         start: TurnStart,
         options: TurnOptions,
     ) -> Result<TurnResult, TurnError> {
@@ -158,7 +158,7 @@ impl Conversation {
                 return result;
             }
             // Who decided may be going on with it by now.
-            let Some(held) = Held::try_enter(&self.agent, &key).await? else { return result };
+            let Some(held) = Hold::try_enter(&self.agent, &key).await? else { return result };
             let start = TurnStart::Resume { turn: paused.turn.clone() };
             result = self.turn(Some(&held), start, options.clone()).await;
             held.leave().await;
@@ -254,7 +254,7 @@ impl Conversation {
     pub async fn reset(&self) -> Result<(), Error> {
         match &self.id {
             Some(id) => {
-                let held = Held::enter(&self.agent, id, &CancellationToken::new()).await?;
+                let held = Hold::enter(&self.agent, id, &CancellationToken::new()).await?;
                 let cleared = self.agent.core.store.clear(id).await;
                 held.leave().await;
                 cleared
@@ -275,7 +275,7 @@ impl Conversation {
     /// As [`Conversation::chat`].
     pub async fn recover(&self) -> Result<Option<TurnResult>, TurnError> {
         let Some(id) = &self.id else { return Ok(None) };
-        let held = Held::enter(&self.agent, id, &CancellationToken::new()).await?;
+        let held = Hold::enter(&self.agent, id, &CancellationToken::new()).await?;
         let recovered = self.drive_live(id, &held).await;
         held.leave().await;
         recovered
@@ -288,13 +288,13 @@ impl Conversation {
     /// As [`Conversation::chat`].
     pub async fn recover_if_free(&self) -> Result<Option<TurnResult>, TurnError> {
         let Some(id) = &self.id else { return Ok(None) };
-        let Some(held) = Held::try_enter(&self.agent, id).await? else { return Ok(None) };
+        let Some(held) = Hold::try_enter(&self.agent, id).await? else { return Ok(None) };
         let recovered = self.drive_live(id, &held).await;
         held.leave().await;
         recovered
     }
 
-    async fn drive_live(&self, id: &str, held: &Held) -> Result<Option<TurnResult>, TurnError> {
+    async fn drive_live(&self, id: &str, held: &Hold) -> Result<Option<TurnResult>, TurnError> {
         let core = &self.agent.core;
         let mut last = None;
         for live in core.store.live_turns(Some(id)).await? {
@@ -314,7 +314,7 @@ impl Conversation {
     /// Sends a turn through the turn filters. It writes under the token of whoever holds the conversation.
     pub(crate) fn turn(
         &self,
-        held: Option<&Held>,
+        held: Option<&Hold>,
         start: TurnStart,
         mut options: TurnOptions,
     ) -> BoxFuture<'static, Result<TurnResult, TurnError>> {
@@ -323,7 +323,7 @@ impl Conversation {
     }
 
     /// Ends or drives what is not over in the conversation, so that a new turn can begin.
-    async fn make_room(&self, id: &str, held: &Held, cancel: &CancellationToken) -> Result<Room, TurnError> {
+    async fn make_room(&self, id: &str, held: &Hold, cancel: &CancellationToken) -> Result<Room, TurnError> {
         let core = &self.agent.core;
         // What is finished on the way is part of the wait that the caller can cancel.
         let options = || TurnOptions::new().cancel(cancel.clone());
@@ -364,151 +364,9 @@ impl Conversation {
     }
 }
 
-fn cancelled_waiting(what: &str) -> Error {
-    Error::new(ErrorKind::Cancelled, format!("cancelled while waiting for {what}"))
-}
-
 enum Room {
     /// A turn can begin.
     Free,
     /// Calls wait, and the new message waits for them.
     Waits,
-}
-
-/// Whether the conversation is to be given back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Right {
-    /// It is not, or not any more.
-    Nothing,
-    /// It was asked for, and the answer has not come.
-    Asked,
-    /// It is.
-    Given,
-}
-
-/// The right to work on a conversation: first in this process, then among processes.
-pub(crate) struct Held {
-    agent: Agent,
-    conversation: String,
-    token: u64,
-    right: Right,
-    /// The place in this process's queue; always there until the conversation is given back.
-    queue: Option<tokio::sync::OwnedMutexGuard<()>>,
-}
-
-impl Held {
-    /// Takes it if nobody has it.
-    pub(crate) async fn try_enter(agent: &Agent, conversation: &str) -> Result<Option<Self>, Error> {
-        let core = &agent.core;
-        let Some(queue) = queue::try_enter(&core.queue, conversation) else { return Ok(None) };
-        let mut held = Self::new(agent, conversation, queue);
-        match held.ask(async || Ok((core.keeper.lease(conversation).await?, ()))).await {
-            Ok(()) => Ok(Some(held)),
-            Err(error) if error.kind() == ErrorKind::Busy => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn new(agent: &Agent, conversation: &str, queue: tokio::sync::OwnedMutexGuard<()>) -> Self {
-        let (agent, conversation) = (agent.clone(), conversation.to_owned());
-        Self { agent, conversation, token: 0, right: Right::Nothing, queue: Some(queue) }
-    }
-
-    /// Takes the lease in some way. If nobody waits for the answer any more, it may have been given all the same.
-    async fn ask<T>(&mut self, take: impl AsyncFnOnce() -> Result<(Lease, T), Error>) -> Result<T, Error> {
-        self.right = Right::Asked;
-        let answer = take().await;
-        self.right = Right::Nothing;
-        let (lease, taken) = answer?;
-        (self.token, self.right) = (lease.token, Right::Given);
-        Ok(taken)
-    }
-
-    /// Waits for it, until it is the caller's or `cancel` ends the wait.
-    pub(crate) async fn enter(agent: &Agent, conversation: &str, cancel: &CancellationToken) -> Result<Self, Error> {
-        let take = || async { Ok((agent.core.keeper.lease(conversation).await?, ())) };
-        Self::take(agent, conversation, take, cancel).await.map(|(held, ())| held)
-    }
-
-    /// As [`Held::enter`], by another way of taking the lease.
-    async fn take<T, F: Future<Output = Result<(Lease, T), Error>>>(
-        agent: &Agent,
-        conversation: &str,
-        take: impl Fn() -> F,
-        cancel: &CancellationToken,
-    ) -> Result<(Self, T), Error> {
-        let core = &agent.core;
-        let queue = tokio::select! {
-            biased;
-            queue = queue::enter(&core.queue, conversation) => queue,
-            () = cancel.cancelled() => return Err(cancelled_waiting("the conversation's turn before")),
-        };
-        let mut held = Self::new(agent, conversation, queue);
-        // Without an end where the time is too long to be told.
-        let until = tokio::time::Instant::now().checked_add(core.lease_wait);
-        let mut told = false;
-        loop {
-            match held.ask(async || take().await).await {
-                Ok(taken) => return Ok((held, taken)),
-                Err(error)
-                    if error.kind() == ErrorKind::Busy
-                        && until.is_none_or(|until| tokio::time::Instant::now() < until) =>
-                {
-                    // A wait of seconds looks like a fault to whoever does not know of it.
-                    if !std::mem::replace(&mut told, true) {
-                        tracing::warn!(conversation, "another process works on this conversation; waiting for it");
-                    }
-                    tokio::select! {
-                        () = tokio::time::sleep(Duration::from_millis(50)) => {}
-                        () = cancel.cancelled() => return Err(cancelled_waiting("another process")),
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    /// Gives the conversation back, unless the turn's last step did.
-    async fn leave_unless(mut self, released: bool) {
-        if released {
-            self.right = Right::Nothing;
-        } else {
-            self.leave().await;
-        }
-    }
-
-    /// Gives the conversation back.
-    pub(crate) async fn leave(mut self) {
-        self.right = Right::Nothing;
-        if let Err(error) = self.agent.core.store.release(&self.conversation, self.token).await {
-            tracing::warn!(%error, "a conversation could not be given back; its lease runs out by itself");
-        }
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let right = std::mem::replace(&mut self.right, Right::Nothing);
-        if right == Right::Nothing {
-            return;
-        }
-        // The future of a turn was dropped, perhaps with a write under way. Giving the conversation back is a write
-        // too, and writes keep their order: whoever comes next in this process waits until all of them are done.
-        // Outside a runtime the lease runs out by itself.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (core, conversation, token) =
-                (self.agent.core.clone(), std::mem::take(&mut self.conversation), self.token);
-            let queue = self.queue.take();
-            runtime.spawn(async move {
-                let token = match right {
-                    // Whoever has it already is told his token.
-                    Right::Asked => core.keeper.lease(&conversation).await?.token,
-                    Right::Nothing | Right::Given => token,
-                };
-                let released = core.store.release(&conversation, token).await;
-                drop(queue);
-                released
-            });
-        }
-    }
 }

@@ -14,6 +14,7 @@ mod event;
 pub mod filters;
 mod gate;
 mod held;
+mod hold;
 mod host;
 pub mod ids;
 mod in_memory;

@@ -6,7 +6,8 @@ use cepa_core::{Args, Error, ErrorKind};
 
 use crate::{
     agent::Core,
-    conversation::{Conversation, Held},
+    conversation::Conversation,
+    hold::Hold,
     host::schema_hash,
     options::{ChangedTools, Decisions, TurnOptions, TurnStart},
     pause::{Decision, Pause, PauseState, expired, no_such_pause},
@@ -44,7 +45,7 @@ pub(crate) async fn decide_and_go_on(
         }
     }
     let Some((_, turn)) = turn else { return Err(nothing_waits().into()) };
-    let held = Held::enter(&conversation.agent, key, &options.cancel).await.map_err(stands)?;
+    let held = Hold::enter(&conversation.agent, key, &options.cancel).await.map_err(stands)?;
     conversation.drive(held, TurnStart::Resume { turn }, options).await
 }
 
