@@ -1,12 +1,9 @@
 //! Writes that wait at the same time.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-        mpsc,
-    },
-    time::Instant,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+    mpsc,
 };
 
 use cepa_agent::{ChatMemory, Version, load_whole};
@@ -209,32 +206,5 @@ async fn an_answer_comes_after_the_commit() {
     }
     while let Some(done) = writes.join_next().await {
         done.unwrap();
-    }
-}
-
-/// Not a check: how many commits of how many conversations come through. `cargo test --release -- --ignored many_at_once`.
-#[ignore = "measures, and says so"]
-#[tokio::test]
-async fn many_at_once() {
-    const EACH: u64 = 50;
-    for at_once in [1, 64] {
-        let folder = tempfile::tempdir_in(".").unwrap();
-        let store = Sqlite::open_with(folder.path().join("chat.db"), Options::default()).unwrap();
-        let began = Instant::now();
-        let mut writes = tokio::task::JoinSet::new();
-        for n in 0..at_once {
-            let store = store.clone();
-            writes.spawn(async move {
-                for seq in 0..EACH {
-                    let at = Version { epoch: 0, seq };
-                    store.append(&format!("c{n}"), at, entry(&format!("n{seq}"))).await.unwrap();
-                }
-            });
-        }
-        while let Some(done) = writes.join_next().await {
-            done.unwrap();
-        }
-        let rate = (at_once * EACH) as f64 / began.elapsed().as_secs_f64();
-        println!("{at_once} at once: {rate:.0} appends/s");
     }
 }

@@ -39,7 +39,7 @@ fn fold_openai_chat(bencher: Bencher<'_, '_>) {
     bencher.with_inputs(|| events.clone()).input_counter(move |_| bytes).bench_values(|events| {
         let mut fold = wire.accumulator();
         for event in events {
-            fold.event(event, &sink).expect("an event");
+            fold.event(event.lend(), &sink).expect("an event");
         }
         fold.finish(&sink).expect("a response")
     });

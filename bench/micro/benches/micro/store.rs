@@ -9,7 +9,7 @@ use micro::talks;
 use crate::on_runtime;
 
 /// A store, empty.
-trait Store: ChatMemory + Sized {
+trait Store: ChatMemory + Clone {
     fn empty(folder: &tempfile::TempDir) -> Self;
 }
 
@@ -58,4 +58,26 @@ fn load_held<S: Store>(bencher: Bencher<'_, '_>, messages: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, version) = filled::<S>(&folder, messages);
     bencher.bench_local(|| on_runtime(store.load("c", Some(version))).expect("loaded"));
+}
+
+/// One entry to each of so many conversations at the same time: writes that come together share a transaction.
+#[divan::bench(types = [InMemory, Sqlite], args = [1, 64])]
+fn append_at_once<S: Store>(bencher: Bencher<'_, '_>, conversations: usize) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = S::empty(&folder);
+    let mut seq = 0;
+    bencher.bench_local(|| {
+        on_runtime(async {
+            let mut writes = tokio::task::JoinSet::new();
+            for n in 0..conversations {
+                let (store, at) = (store.clone(), Version { epoch: 0, seq });
+                let said = vec![Arc::new(Entry::with_id(format!("u{seq}"), 1, Message::user("hello there")))];
+                writes.spawn(async move { store.append(&format!("c{n}"), at, said).await });
+            }
+            while let Some(written) = writes.join_next().await {
+                written.expect("it ends").expect("appended");
+            }
+        });
+        seq += 1;
+    });
 }
